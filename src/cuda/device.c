@@ -45,7 +45,7 @@ struct gpu {
     CUstream stream;     /* ours */
     CUstream queue;      /* where launches and fills go: to ours, or to a caller's */
     struct gpu_ring ring;
-    CUevent read[RING_PIECES]; /* of each piece of the ring: the device has read it */
+    CUevent read[RING_CHUNKS]; /* of each chunk of the ring: the device has read it */
     CUevent marks[2];
     bool marked[2];
     struct gpu_facts facts;
@@ -357,13 +357,13 @@ static CUdeviceptr address_of(const struct gpu_memory *memory) {
     return (CUdeviceptr)(uintptr_t)memory->native;
 }
 
-/* Frees a piece's memory, if we allocated it. The context must be current. */
+/* Frees a buffer's memory, if we allocated it. The context must be current. */
 static CUresult free_memory(const struct gpu_memory *memory) {
     if (!memory->ours) return CUDA_SUCCESS;
     return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(address_of(memory));
 }
 
-/* Makes the context current and frees a piece's memory, if we allocated it. Memory that cannot be
+/* Makes the context current and frees a buffer's memory, if we allocated it. Memory that cannot be
  * freed ends with the context. */
 static void give_back(struct gpu *gpu, const struct gpu_memory *memory) {
     if (memory->ours && begin(gpu) == CUDA_SUCCESS) end(gpu, free_memory(memory));
@@ -425,7 +425,7 @@ static bool is_readable(const struct gpu *gpu, struct pointer_facts facts) {
 
 /* Finds whether kernels of this device can read `bytes` bytes at an address: the first and the last of them. A kernel
  * that read elsewhere would be the end of the context. CUDA is asked for the last byte only where that is not in the
- * first one's piece of memory. */
+ * first one's buffer. */
 static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
     struct pointer_facts first = {0}, last;
     CUresult error = driver_pointer(address, &first);
@@ -458,8 +458,8 @@ static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Begins a call that reads or writes a range of a piece, as enter() does. Returns TALLY_EINVAL if
- * the range leaves the piece. */
+/* Begins a call that reads or writes a range of a buffer, as enter() does. Returns TALLY_EINVAL if
+ * the range leaves the buffer. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
                                 size_t bytes) {
     const tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
@@ -471,11 +471,11 @@ static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory
 static char *ring_open(struct gpu *gpu) {
     void *memory = NULL;
     CUresult error =
-        cu.cuMemHostAlloc(&memory, (size_t)RING_PIECES * RING_PIECE, CU_MEMHOSTALLOC_PORTABLE);
-    for (int i = 0; i < RING_PIECES && error == CUDA_SUCCESS; i++)
+        cu.cuMemHostAlloc(&memory, (size_t)RING_CHUNKS * RING_CHUNK, CU_MEMHOSTALLOC_PORTABLE);
+    for (int i = 0; i < RING_CHUNKS && error == CUDA_SUCCESS; i++)
         error = cu.cuEventCreate(&gpu->read[i], CU_EVENT_DISABLE_TIMING);
     if (error == CUDA_SUCCESS) return memory;
-    for (int i = 0; i < RING_PIECES; i++) {
+    for (int i = 0; i < RING_CHUNKS; i++) {
         if (gpu->read[i]) cu.cuEventDestroy(gpu->read[i]);
         gpu->read[i] = NULL;
     }
@@ -483,14 +483,14 @@ static char *ring_open(struct gpu *gpu) {
     return NULL;
 }
 
-static int ring_wait(struct gpu *gpu, unsigned piece) {
-    return cu.cuEventSynchronize(gpu->read[piece]);
+static int ring_wait(struct gpu *gpu, unsigned chunk) {
+    return cu.cuEventSynchronize(gpu->read[chunk]);
 }
 
-static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu_memory *to,
+static int ring_send(struct gpu *gpu, unsigned chunk, const char *at, struct gpu_memory *to,
                      size_t offset, size_t bytes) {
     const CUresult error = cu.cuMemcpyHtoDAsync(address_of(to) + offset, at, bytes, gpu->stream);
-    return error ? error : cu.cuEventRecord(gpu->read[piece], gpu->stream);
+    return error ? error : cu.cuEventRecord(gpu->read[chunk], gpu->stream);
 }
 
 static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
@@ -510,7 +510,7 @@ static CUresult write_bytes(struct gpu *gpu, struct gpu_memory *to, size_t offse
     if (bytes > RING_LEAST && !(is_known(from) && is_known(from + bytes - 1)) &&
         gpu_ring_ready(&gpu->ring, gpu, &ring_calls)) {
         error = gpu_ring_write(&gpu->ring, gpu, &ring_calls, to, offset, from, bytes);
-        /* The device may still be reading a piece whose event was not recorded. */
+        /* The device may still be reading a chunk whose event was not recorded. */
         if (error) cu.cuStreamSynchronize(gpu->stream);
         return error;
     }
@@ -770,7 +770,7 @@ static void clean_up(struct gpu *gpu) {
     }
     if (!alive) return;
     if (gpu->ring.at) keep_error(&error, cu.cuMemFreeHost(gpu->ring.at));
-    for (int i = 0; i < RING_PIECES; i++)
+    for (int i = 0; i < RING_CHUNKS; i++)
         if (gpu->read[i]) keep_error(&error, cu.cuEventDestroy(gpu->read[i]));
     for (int i = 0; i < 2; i++)
         if (gpu->marks[i]) keep_error(&error, cu.cuEventDestroy(gpu->marks[i]));

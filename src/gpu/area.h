@@ -1,11 +1,11 @@
 /*
- * area.h - the layout of a piece of the device's memory that holds several arrays.
+ * area.h - the layout of a buffer of the device's memory that holds several arrays.
  *
  * A layout is one function that takes its arrays from a struct area, one after another, in words of 8 bytes. Its end is
- * the size of the piece, so sizes and places come from the same text.
+ * the size of the buffer, so sizes and places come from the same text.
  *
  * On a machine that checks each access (struct gpu_api, guard()), AREA_GUARD words that no kernel may touch stand behind
- * each array: a kernel that leaves an array is stopped there, though it stays within the piece. Other machines have no
+ * each array: a kernel that leaves an array is stopped there, though it stays within the buffer. Other machines have no
  * guards.
  */
 #ifndef TALLY_GPU_AREA_H
@@ -62,9 +62,9 @@ static inline uint64_t area_take_pairs(struct area *a, uint64_t words) {
     return area_take(a, words);
 }
 
-/* Makes the guards of this layout those of a piece, in place of any others. */
-static inline void area_guard(const struct area *a, struct gpu *gpu, struct gpu_memory *piece) {
-    if (a->api->guard) a->api->guard(gpu, piece, a->guard, a->guards);
+/* Makes the guards of this layout those of a buffer, in place of any others. */
+static inline void area_guard(const struct area *a, struct gpu *gpu, struct gpu_memory *buffer) {
+    if (a->api->guard) a->api->guard(gpu, buffer, a->guard, a->guards);
 }
 
 #endif

@@ -409,9 +409,9 @@ static tally_status enqueue(struct parts_run *run) {
     joined.strands = l->join_strands;
     joined.tiles = l->join_tiles;
     joined.depth = 1;
-    const struct gpu_argument folding[] = {PIECE(call->x), PIECE(call->work), PIECE(call->out),
+    const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(call->work), BUFFER(call->out),
                                            VALUE(plan)};
-    const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};
+    const struct gpu_argument joining[] = {BUFFER(call->work), BUFFER(call->out), VALUE(joined)};
     const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
     if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST) {
         TALLY_PATH_OF_VALUE(columns_paths, call->s->p, FEW);

@@ -35,7 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging piece */
+#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging buffer */
 #define STAGING_ALIGNED 4096
 #define MEMORY_LEAST    ((uint64_t)1 << 20) /* the least memory of a device, a megabyte */
 
@@ -130,19 +130,19 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const struc
     return TALLY_OK;
 }
 
-/* Makes *piece one array's part of a chunk: the array itself, or the queue's staging piece number i, to which a copy is
+/* Makes *buffer one array's part of a chunk: the array itself, or the queue's staging buffer number i, to which a copy is
  * on its way. */
 static tally_status feed_piece(struct feed *f, struct queue *queue, const char *from, size_t bytes,
-                               int i, struct gpu_memory **piece) {
+                               int i, struct gpu_memory **buffer) {
     const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
-    if (f->adopts) return queue->api->adopt(queue->gpu, (void *)(uintptr_t)from, bytes, piece);
+    if (f->adopts) return queue->api->adopt(queue->gpu, (void *)(uintptr_t)from, bytes, buffer);
     tally_status s = queue_reserve(queue, &queue->staging[i], &queue->staging_bytes[i], room);
     if (s != TALLY_OK) return s;
-    *piece = queue->staging[i];
-    return queue->api->write(queue->gpu, *piece, 0, from, bytes);
+    *buffer = queue->staging[i];
+    return queue->api->write(queue->gpu, *buffer, 0, from, bytes);
 }
 
-/* Releases the pieces that stand for a chunk of the caller's arrays; staging pieces stay. */
+/* Releases the buffers that stand for a chunk of the caller's arrays; staging buffers stay. */
 static void feed_release(struct feed *f, struct inputs *in) {
     struct queue *queue = &f->d->queue;
     if (f->adopts) {
@@ -312,17 +312,17 @@ tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory,
 }
 
 tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
-                      size_t bytes, size_t alignment, struct gpu_memory **piece) {
-    *piece = NULL;
+                      size_t bytes, size_t alignment, struct gpu_memory **buffer) {
+    *buffer = NULL;
     if (!theirs || bytes == 0) return TALLY_OK;
     const tally_status s =
         d->facts.has_addresses ? gpu_check_alignment(d, theirs, alignment) : TALLY_OK;
-    return s == TALLY_OK ? how(gpu, (void *)(uintptr_t)theirs, bytes, piece) : s;
+    return s == TALLY_OK ? how(gpu, (void *)(uintptr_t)theirs, bytes, buffer) : s;
 }
 
 tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
-                      struct gpu_memory **piece) {
-    return gpu_take(d, d->theirs.gpu, d->api->wrap, theirs, bytes, alignment, piece);
+                      struct gpu_memory **buffer) {
+    return gpu_take(d, d->theirs.gpu, d->api->wrap, theirs, bytes, alignment, buffer);
 }
 
 /* Returns the problem of the canonical tree alone, for one with other parts beside it. */
@@ -339,8 +339,8 @@ static struct problem tree_problem(const struct problem *p) {
 
 /* Reduces elements that lie in the device's memory: by the kernel that gives the values, or by records from which
  * the host lowers the values. Where `seconds` is not NULL, it is given the device's time for the launches. */
-static tally_status reduce_pieces(struct queue *queue, const struct problem *p,
-                                  const struct inputs *in, tally_value *out, double *seconds) {
+static tally_status reduce_buffers(struct queue *queue, const struct problem *p,
+                                   const struct inputs *in, tally_value *out, double *seconds) {
     struct state state;
     tally_value root = {.type = 0};
     double tree_took = 0;
@@ -368,26 +368,27 @@ static void release_inputs(struct gpu_device *d, struct inputs *in) {
     d->api->release(d->queue.gpu, in->y);
 }
 
-/* Makes pieces of memory for an array on the device; release_inputs() ends them, also after a
+/* Makes buffers for an array on the device; release_inputs() ends them, also after a
  * failure. */
 static tally_status adopt_inputs(struct gpu_device *d, const struct problem *p,
-                                 const struct slice *in, struct inputs *pieces) {
+                                 const struct slice *in, struct inputs *buffers) {
     const size_t element = type_size(p->type), bytes = in->n * element;
     struct gpu *gpu = d->queue.gpu;
-    *pieces = (struct inputs){.n = in->n};
+    *buffers = (struct inputs){.n = in->n};
     tally_status s = gpu_check_alignment(d, in->x, element);
     if (s == TALLY_OK) s = gpu_check_alignment(d, in->y, element);
-    if (s == TALLY_OK) s = d->api->adopt(gpu, (void *)(uintptr_t)in->x, bytes, &pieces->x);
-    if (s == TALLY_OK && in->y) s = d->api->adopt(gpu, (void *)(uintptr_t)in->y, bytes, &pieces->y);
+    if (s == TALLY_OK) s = d->api->adopt(gpu, (void *)(uintptr_t)in->x, bytes, &buffers->x);
+    if (s == TALLY_OK && in->y)
+        s = d->api->adopt(gpu, (void *)(uintptr_t)in->y, bytes, &buffers->y);
     return s;
 }
 
 static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
                                     const struct slice *in, tally_value *out) {
-    struct inputs pieces;
-    tally_status s = adopt_inputs(d, p, in, &pieces);
-    if (s == TALLY_OK) s = reduce_pieces(&d->queue, p, &pieces, out, NULL);
-    release_inputs(d, &pieces);
+    struct inputs buffers;
+    tally_status s = adopt_inputs(d, p, in, &buffers);
+    if (s == TALLY_OK) s = reduce_buffers(&d->queue, p, &buffers, out, NULL);
+    release_inputs(d, &buffers);
     return s;
 }
 
@@ -395,17 +396,17 @@ static tally_status fold_resident(struct gpu_device *d, const struct problem *p,
                                   const struct slice *in, struct state *into, char *values) {
     const size_t leaves = in->n / TREE_LEAF + (in->n % TREE_LEAF != 0);
     struct queue *queue = &d->queue;
-    struct inputs pieces;
+    struct inputs buffers;
     size_t at = 0;
     const bool folds = (p->parts & ~PART_BIT(PART_TREE)) != 0;
-    tally_status s = adopt_inputs(d, p, in, &pieces);
+    tally_status s = adopt_inputs(d, p, in, &buffers);
     if (s == TALLY_OK && folds) s = queue_clear(queue, p);
-    if (s == TALLY_OK && folds) s = queue_fold(queue, p, &pieces);
+    if (s == TALLY_OK && folds) s = queue_fold(queue, p, &buffers);
     if (s == TALLY_OK && folds) s = queue_take(queue, p, into);
-    if (s == TALLY_OK && values) s = queue_leaves(queue, p, pieces.x, in->n, 0, &at);
+    if (s == TALLY_OK && values) s = queue_leaves(queue, p, buffers.x, in->n, 0, &at);
     if (s == TALLY_OK && values)
         s = d->api->read(queue->gpu, values, queue->values, at, leaves * tree_value_size(p));
-    release_inputs(d, &pieces);
+    release_inputs(d, &buffers);
     return s;
 }
 
@@ -477,7 +478,7 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     return gpu_leave_theirs(d, s);
 }
 
-/* The caller's memory as pieces. Every call asks the driver anew for each of them: a kernel that
+/* The caller's memory as buffers. Every call asks the driver anew for each of them: a kernel that
  * reads memory after the caller has freed it would end the device's context. */
 struct their_memory {
     struct inputs in;
@@ -551,14 +552,14 @@ static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
 /* ---- Times in the device's memory ---------------------------------------------------------- */
 
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
-                       struct gpu_memory **piece) {
+                       struct gpu_memory **buffer) {
     struct gpu *gpu = d->queue.gpu;
     if (d->facts.reads_host_memory && (uintptr_t)bytes % alignment == 0)
-        return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, piece);
+        return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, buffer);
     if (size > d->memory)
         return fail(TALLY_ENOMEM, "%s:%zu has no room for %zu bytes", d->api->name, d->index, size);
-    tally_status s = d->api->allocate(gpu, size, piece);
-    if (s == TALLY_OK) s = d->api->write(gpu, *piece, 0, bytes, size);
+    tally_status s = d->api->allocate(gpu, size, buffer);
+    if (s == TALLY_OK) s = d->api->write(gpu, *buffer, 0, bytes, size);
     return s == TALLY_OK ? d->api->finish(gpu) : s;
 }
 
@@ -572,14 +573,14 @@ static int ascending(const void *a, const void *b) {
 static tally_status time_reduction(struct gpu_device *d, const struct problem *p,
                                    const struct slice *in, tally_value *out, double *seconds) {
     const size_t element = type_size(p->type), bytes = in->n * element;
-    struct inputs pieces = {.n = in->n};
+    struct inputs buffers = {.n = in->n};
     double took[TIMES];
-    tally_status s = gpu_bring(d, in->x, bytes, element, &pieces.x);
-    if (s == TALLY_OK && in->y) s = gpu_bring(d, in->y, bytes, element, &pieces.y);
-    if (s == TALLY_OK) s = reduce_pieces(&d->queue, p, &pieces, out, NULL); /* warms up */
+    tally_status s = gpu_bring(d, in->x, bytes, element, &buffers.x);
+    if (s == TALLY_OK && in->y) s = gpu_bring(d, in->y, bytes, element, &buffers.y);
+    if (s == TALLY_OK) s = reduce_buffers(&d->queue, p, &buffers, out, NULL); /* warms up */
     for (int i = 0; i < TIMES && s == TALLY_OK; i++)
-        s = reduce_pieces(&d->queue, p, &pieces, out, &took[i]);
-    release_inputs(d, &pieces);
+        s = reduce_buffers(&d->queue, p, &buffers, out, &took[i]);
+    release_inputs(d, &buffers);
     if (s != TALLY_OK) return s;
     qsort(took, TIMES, sizeof *took, ascending);
     *seconds = took[TIMES / 2];
@@ -620,13 +621,13 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
 /* Times reads of as many of the bytes as fit the device; *seconds is scaled to all of them. */
 static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t size,
                               double *seconds) {
-    struct gpu_memory *piece = NULL;
+    struct gpu_memory *buffer = NULL;
     const size_t part = at_most(d->memory / 2, at_most(d->facts.allocation_max, size)) / 16 * 16;
     *seconds = 0;
     if (part == 0) return TALLY_OK;
-    tally_status s = gpu_bring(d, bytes, part, 16, &piece);
-    if (s == TALLY_OK) s = time_reads(d, piece, part, seconds);
-    d->api->release(d->queue.gpu, piece);
+    tally_status s = gpu_bring(d, bytes, part, 16, &buffer);
+    if (s == TALLY_OK) s = time_reads(d, buffer, part, seconds);
+    d->api->release(d->queue.gpu, buffer);
     *seconds *= (double)size / (double)part;
     return s;
 }

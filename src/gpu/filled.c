@@ -244,7 +244,7 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
         counting.counts = l->counts;
         counting.wide_counts = wide;
         counting.mask = call->first_mask;
-        const struct gpu_argument arguments[] = {PIECE(call->mask), PIECE(call->work),
+        const struct gpu_argument arguments[] = {BUFFER(call->mask), BUFFER(call->work),
                                                  VALUE(counting), VALUE(filled)};
         const uint64_t teams = s->results * filled.chunks;
         status = api->fill(queue->gpu, call->work, 8 * l->counts, 0, s->results * (wide ? 8 : 4));
@@ -254,8 +254,8 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
                                  queue->block, arguments, 4);
     }
     const uint64_t tile = block * FILLED_AT_ONCE * (128 / filled.width);
-    const struct gpu_argument arguments[] = {PIECE(call->x), PIECE(call->mask), PIECE(call->work),
-                                             VALUE(filled)};
+    const struct gpu_argument arguments[] = {BUFFER(call->x), BUFFER(call->mask),
+                                             BUFFER(call->work), VALUE(filled)};
     if (status == TALLY_OK)
         status = api->launch(queue->gpu, queue->filled[FILL_IN],
                              grid_for(queue, (n + tile - 1) / tile), queue->block, arguments, 4);

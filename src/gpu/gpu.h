@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 struct gpu;         /* an opened device */
-struct gpu_memory;  /* a piece of its memory */
+struct gpu_memory;  /* a buffer of its memory */
 struct gpu_program; /* a compiled source */
 struct gpu_kernel;  /* one kernel of a program; lives as long as that: cache.h says how long */
 
@@ -36,7 +36,7 @@ struct gpu_facts {
     unsigned block_only; /* blocks of production kernels must have so many threads; 0: any number */
     size_t shared_max;   /* bytes of shared memory a block may have */
     uint64_t memory;     /* bytes of global memory */
-    uint64_t allocation_max; /* bytes of the largest single piece */
+    uint64_t allocation_max; /* bytes of the largest single buffer */
     int doubles;             /* f64 arithmetic */
     int atomics64;           /* 64-bit atomics */
     int major, minor;        /* compute capability; 0 but for CUDA */
@@ -51,7 +51,7 @@ struct gpu_facts {
     bool has_uniform_branches;
 };
 
-/* One argument of a kernel: a piece of memory, or `size` bytes at `value`. Memory of the caller's that has
+/* One argument of a kernel: a buffer, or `size` bytes at `value`. Memory of the caller's that has
  * no struct goes by value, as the sizeof(void *) bytes of its device pointer or cl_mem; so does NULL. */
 struct gpu_argument {
     struct gpu_memory *memory; /* or NULL, and then: */
@@ -59,7 +59,7 @@ struct gpu_argument {
     const void *value;
 };
 
-/* Bytes [from, to) of a piece that no kernel may touch. */
+/* Bytes [from, to) of a buffer that no kernel may touch. */
 struct gpu_guard {
     size_t from, to;
 };
@@ -83,15 +83,15 @@ struct gpu_api {
      * which need no copy then. TALLY_EUNSUPPORTED where there is none. */
     tally_status (*allocate_visible)(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
                                      volatile void **host);
-    /* Makes a piece that stands for an array of the caller's, which kernels read and nobody writes: host
+    /* Makes a buffer that stands for an array of the caller's, which kernels read and nobody writes: host
      * memory, which may be read-only, on a device that reads_host_memory; a device pointer or cl_mem
-     * elsewhere. TALLY_EUNSUPPORTED where that cannot be. The piece is released like any other; the array
+     * elsewhere. TALLY_EUNSUPPORTED where that cannot be. The buffer is released like any other; the array
      * stays the caller's. */
     tally_status (*adopt)(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out);
-    /* Makes a piece that stands for memory of the caller's which kernels may write: a device pointer, or a
+    /* Makes a buffer that stands for memory of the caller's which kernels may write: a device pointer, or a
      * cl_mem on any OpenCL device. */
     tally_status (*wrap)(struct gpu *gpu, void *native, size_t bytes, struct gpu_memory **out);
-    /* Makes these the guards of a piece of its own, in place of any others: a kernel that touches one ends with TALLY_ELOST.
+    /* Makes these the guards of a buffer of its own, in place of any others: a kernel that touches one ends with TALLY_ELOST.
      * The host's copies and fills may pass over them. NULL: the machine does not check accesses. */
     void (*guard)(struct gpu *gpu, struct gpu_memory *memory, const struct gpu_guard *guards,
                   size_t count);
@@ -103,7 +103,7 @@ struct gpu_api {
                          size_t bytes);
     tally_status (*fill)(struct gpu *gpu, struct gpu_memory *to, size_t offset, unsigned char byte,
                          size_t bytes);
-    /* From one piece of this device to another. */
+    /* From one buffer of this device to another. */
     tally_status (*copy)(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
                          struct gpu_memory *from, size_t from_offset, size_t bytes);
 

@@ -288,11 +288,12 @@ static tally_status enqueue(struct parts_run *run) {
     tally_status status = prepare(queue, s);
     if (status != TALLY_OK) return status;
     struct gpu_kernel *const *kernel = queue->groups[f - folds][type_of(f, s->p)];
-    const struct gpu_argument adding[] = {PIECE(call->x), PIECE(call->ids), PIECE(call->mask),
-                                          PIECE(call->work), VALUE(plan)};
-    const struct gpu_argument lowering[] = {PIECE(call->work), PIECE(call->out), VALUE(plan)};
-    const struct gpu_argument looking[] = {PIECE(call->x),    PIECE(call->ids), PIECE(call->mask),
-                                           PIECE(call->work), PIECE(call->out), VALUE(plan)};
+    const struct gpu_argument adding[] = {BUFFER(call->x), BUFFER(call->ids), BUFFER(call->mask),
+                                          BUFFER(call->work), VALUE(plan)};
+    const struct gpu_argument lowering[] = {BUFFER(call->work), BUFFER(call->out), VALUE(plan)};
+    const struct gpu_argument looking[] = {BUFFER(call->x),    BUFFER(call->ids),
+                                           BUFFER(call->mask), BUFFER(call->work),
+                                           BUFFER(call->out),  VALUE(plan)};
     unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
     if (is_few) grid = grid < plan.slices ? plan.slices : grid / plan.slices * plan.slices;
     TALLY_PATH_OF_VALUE(groups_paths, s->p, (unsigned)which);

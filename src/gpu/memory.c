@@ -23,6 +23,6 @@ void gpu_memory_drop(struct gpu_memory *memory) {
 tally_status gpu_memory_check(const char *device, const struct gpu_memory *memory, size_t offset,
                               size_t bytes) {
     if (offset <= memory->bytes && bytes <= memory->bytes - offset) return TALLY_OK;
-    return fail(TALLY_EINVAL, "%s: %zu bytes at %zu of a piece of %zu", device, bytes, offset,
+    return fail(TALLY_EINVAL, "%s: %zu bytes at %zu of a buffer of %zu", device, bytes, offset,
                 memory->bytes);
 }

@@ -1,7 +1,7 @@
 /*
- * memory.h - the pieces of memory that a struct gpu has: made by it, or given to it by a caller.
+ * memory.h - the buffers that a struct gpu has: made by it, or given to it by a caller.
  *
- * The list of them is what lets close() free all that a caller has not released. What a piece is to the
+ * The list of them is what lets close() free all that a caller has not released. What a buffer is to the
  * machine is one pointer-sized value, which is also what a kernel takes as its argument.
  */
 #ifndef TALLY_GPU_MEMORY_H
@@ -15,7 +15,7 @@ struct gpu_memory {
     void *native; /* a CUdeviceptr, a cl_mem, an address in the model's memory */
     void *host;   /* where the host sees the same memory; NULL where it does not */
     size_t bytes;
-    bool ours; /* the machine made it, and frees it with the piece; else it is the caller's */
+    bool ours; /* the machine made it, and frees it with the buffer; else it is the caller's */
     LIST_ENTRY(gpu_memory) link;
 };
 
@@ -27,10 +27,10 @@ LIST_HEAD(gpu_memory_list, gpu_memory);
 tally_status gpu_memory_keep(struct gpu_memory_list *list, const char *device,
                              struct gpu_memory made, struct gpu_memory **out);
 
-/* Takes a piece off its list and frees the struct, not the memory behind it. */
+/* Takes a buffer off its list and frees the struct, not the memory behind it. */
 void gpu_memory_drop(struct gpu_memory *memory);
 
-/* Returns TALLY_EINVAL unless [offset, offset + bytes) lies within the piece. */
+/* Returns TALLY_EINVAL unless [offset, offset + bytes) lies within the buffer. */
 tally_status gpu_memory_check(const char *device, const struct gpu_memory *memory, size_t offset,
                               size_t bytes);
 

@@ -46,25 +46,25 @@ tally_status gpu_leave(struct gpu_device *d, tally_status s);
 tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open);
 tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s);
 
-/* Makes *piece, which is NULL before, a copy of `size` bytes of the host's, and waits for it. If
- * the device reads host memory, *piece stands for that. The caller releases it, also after a
+/* Makes *buffer, which is NULL before, a copy of `size` bytes of the host's, and waits for it. If
+ * the device reads host memory, *buffer stands for that. The caller releases it, also after a
  * failure. */
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
-                       struct gpu_memory **piece);
+                       struct gpu_memory **buffer);
 
 /* Returns TALLY_EINVAL unless the address is a multiple of `alignment`. */
 tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory, size_t alignment);
 
-/* Makes a piece that stands for the caller's memory: the api's wrap or adopt. */
+/* Makes a buffer that stands for the caller's memory: the api's wrap or adopt. */
 typedef tally_status gpu_taker(struct gpu *gpu, void *theirs, size_t bytes,
                                struct gpu_memory **out);
-/* Makes *piece stand for the caller's memory, or NULL if that is NULL or has no bytes. Returns
+/* Makes *buffer stand for the caller's memory, or NULL if that is NULL or has no bytes. Returns
  * TALLY_EINVAL if the device has addresses and this one is not aligned. */
 tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
-                      size_t bytes, size_t alignment, struct gpu_memory **piece);
+                      size_t bytes, size_t alignment, struct gpu_memory **buffer);
 /* Does the same by wrap, for the queue whose launches go to callers' queues. */
 tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
-                      struct gpu_memory **piece);
+                      struct gpu_memory **buffer);
 
 /* Do the work of struct device_kind for words of ranks (words.c). */
 tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,

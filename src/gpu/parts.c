@@ -385,7 +385,7 @@ struct run {
     struct parts_call aside;         /* what `c` is once the elements lie aside, ... */
     struct shaped shape_aside;       /* ... and its shape */
     struct part_rows tree_rows;      /* where the rows of the tree's elements begin, ... */
-    struct gpu_memory *tree_offsets; /* ... by the offsets in this piece */
+    struct gpu_memory *tree_offsets; /* ... by the offsets in this buffer */
 };
 
 static tally_status launch(struct run *r, int kernel, unsigned grid,
@@ -443,13 +443,13 @@ static tally_status sort(struct run *r, const struct parts_plan *plan) {
             sort.to[a] = l->carried[a][to];
         }
         if (pass == 0 && !makes_keys(c->s)) sort.keys = 0;
-        const struct gpu_argument making[] = {PIECE(c->ids), PIECE(c->mask), PIECE(c->work),
+        const struct gpu_argument making[] = {BUFFER(c->ids), BUFFER(c->mask), BUFFER(c->work),
                                               VALUE(*plan), VALUE(sort)};
-        const struct gpu_argument counting[] = {PIECE(c->ids), PIECE(c->work), VALUE(*plan),
+        const struct gpu_argument counting[] = {BUFFER(c->ids), BUFFER(c->work), VALUE(*plan),
                                                 VALUE(sort)};
-        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->workers), VALUE(sort)};
-        const struct gpu_argument moving[] = {PIECE(c->x),    PIECE(c->y),  PIECE(c->ids),
-                                              PIECE(c->work), VALUE(*plan), VALUE(sort)};
+        const struct gpu_argument scanning[] = {BUFFER(c->work), VALUE(l->workers), VALUE(sort)};
+        const struct gpu_argument moving[] = {BUFFER(c->x),    BUFFER(c->y), BUFFER(c->ids),
+                                              BUFFER(c->work), VALUE(*plan), VALUE(sort)};
         if (pass == 0 && sort.keys != 0)
             s = api->launch(queue->gpu, queue->sort[KEYS], looks_grid(r, l->n), queue->block,
                             making, 5);
@@ -467,7 +467,7 @@ static tally_status sort(struct run *r, const struct parts_plan *plan) {
 static tally_status copy(struct run *r, const struct parts_plan *plan) {
     TALLY_PATH("elements of trees, side by side");
     const uint64_t bytes = 8 * r->l.copy;
-    const struct gpu_argument gathering[] = {PIECE(r->c->x), PIECE(r->c->work), VALUE(bytes),
+    const struct gpu_argument gathering[] = {BUFFER(r->c->x), BUFFER(r->c->work), VALUE(bytes),
                                              VALUE(*plan)};
     return launch(r, GATHER, threads_for(r, r->l.n), gathering, 4);
 }
@@ -520,8 +520,8 @@ static tally_status find_starts(struct run *r, const struct parts_plan *ordered)
         plan.ids = c->s->results >> 31 ? TALLY_U32 : TALLY_I32;
         plan.order = 0;
     }
-    const struct gpu_argument arguments[] = {PIECE(ids),   PIECE(c->offsets), PIECE(c->work),
-                                             VALUE(first), VALUE(to),         VALUE(plan)};
+    const struct gpu_argument arguments[] = {BUFFER(ids),  BUFFER(c->offsets), BUFFER(c->work),
+                                             VALUE(first), VALUE(to),          VALUE(plan)};
     const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
     const unsigned wide = are_groups ? looks_grid(r, l->n + 1) : 0;
     return launch(r, STARTS, grid > wide ? grid : wide, arguments, 6);
@@ -537,7 +537,7 @@ static tally_status find_rows(struct run *r) {
     if (c->s->cut == TALLY_SEGMENTS &&
         !(l->strategy && l->strategy->checks && l->strategy->checks(c->s))) {
         const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
-        const struct gpu_argument checking[] = {PIECE(c->offsets), PIECE(c->work), VALUE(*plan)};
+        const struct gpu_argument checking[] = {BUFFER(c->offsets), BUFFER(c->work), VALUE(*plan)};
         s = launch(r, CHECK, grid, checking, 3);
     }
     r->tree_rows = plan->rows;
@@ -581,10 +581,10 @@ static tally_status evaluate_trees(struct run *r) {
                                     .stride = 1};
     if (l->slots == 0) return TALLY_OK;
     TALLY_PATH("");
-    const struct gpu_argument to_leaves[] = {PIECE(x), PIECE(r->tree_offsets), PIECE(c->work),
-                                             PIECE(c->work), VALUE(plan)};
-    const struct gpu_argument to_nodes[] = {PIECE(r->tree_offsets), PIECE(c->work), PIECE(c->work),
-                                            VALUE(plan)};
+    const struct gpu_argument to_leaves[] = {BUFFER(x), BUFFER(r->tree_offsets), BUFFER(c->work),
+                                             BUFFER(c->work), VALUE(plan)};
+    const struct gpu_argument to_nodes[] = {BUFFER(r->tree_offsets), BUFFER(c->work),
+                                            BUFFER(c->work), VALUE(plan)};
     tally_status s = gather(r);
     if (s == TALLY_OK) s = queue_tree_kernels(r->queue, p, &k);
     if (s == TALLY_OK)
@@ -681,8 +681,8 @@ static tally_status enqueue_quick(struct parts_run *run) {
                         : run->plan.quick_most == QUICK_COLUMN ? A_COLUMN
                                                                : A_THREAD);
     const uint64_t threads = (uint64_t)c->s->results * team;
-    const struct gpu_argument taking[] = {PIECE(c->x),    PIECE(c->mask), PIECE(run->offsets),
-                                          PIECE(c->work), PIECE(c->out),  VALUE(run->plan)};
+    const struct gpu_argument taking[] = {BUFFER(c->x),    BUFFER(c->mask), BUFFER(run->offsets),
+                                          BUFFER(c->work), BUFFER(c->out),  VALUE(run->plan)};
     return queue->api->launch(queue->gpu, queue->part[QUICK],
                               parts_grid(queue, (threads + queue->block - 1) / queue->block),
                               queue->block, taking, 6);
@@ -772,8 +772,8 @@ static tally_status enqueue_few(struct queue *queue, const struct parts_call *ca
     make_plan(call, &r.l, &r.plan);
     r.plan.ignore_errors = 1;
     r.plan.as_results = as_results;
-    const struct gpu_argument arguments[] = {PIECE(call->x), PIECE(call->y), PIECE(call->mask),
-                                             PIECE(call->out), VALUE(r.plan)};
+    const struct gpu_argument arguments[] = {BUFFER(call->x), BUFFER(call->y), BUFFER(call->mask),
+                                             BUFFER(call->out), VALUE(r.plan)};
     tally_status status = find_parts(queue);
     if (status != TALLY_OK) return status;
     TALLY_PATH_OF_VALUE(parts_paths, s->p, A_BLOCK);
@@ -819,10 +819,10 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     r.plan.tree = r.tree_rows;
     struct gpu_memory *offsets = shaped->cut == TALLY_GROUPS ? call->work : call->offsets;
     call = r.c;
-    const struct gpu_argument folding[] = {PIECE(call->x), PIECE(call->y),    PIECE(call->mask),
-                                           PIECE(offsets), PIECE(call->work), PIECE(call->out),
+    const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(call->y),    BUFFER(call->mask),
+                                           BUFFER(offsets), BUFFER(call->work), BUFFER(call->out),
                                            VALUE(r.plan)};
-    const struct gpu_argument joining[] = {PIECE(offsets), PIECE(call->work), PIECE(call->out),
+    const struct gpu_argument joining[] = {BUFFER(offsets), BUFFER(call->work), BUFFER(call->out),
                                            VALUE(r.plan)};
     if (r.l.strategy)
         s = follow(&r, offsets);
@@ -836,7 +836,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
 }
 
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to) {
-    const struct gpu_argument arguments[] = {PIECE(work), PIECE(to)};
+    const struct gpu_argument arguments[] = {BUFFER(work), BUFFER(to)};
     tally_status s = find_parts(queue);
     if (s != TALLY_OK) return s;
     return queue->api->launch(queue->gpu, queue->part[REPORT], 1, queue->block, arguments, 2);

@@ -6,8 +6,8 @@
 #include "exact/kernel_words.h"
 #include "exact/round.h"
 #include "gpu/cache.h"
-#include "gpu/piece.h"
 #include "gpu/record.h"
+#include "gpu/reduce_buffer.h"
 #include "gpu/source.h"
 #include "kernels/plan.h"
 #include "kernels/request.h"
@@ -87,13 +87,13 @@ void queue_close(struct queue *queue) {
     *queue = (struct queue){0};
 }
 
-tally_status queue_reserve(struct queue *queue, struct gpu_memory **piece, size_t *has,
+tally_status queue_reserve(struct queue *queue, struct gpu_memory **buffer, size_t *has,
                            size_t bytes) {
-    if (*piece && *has >= bytes) return TALLY_OK;
-    queue->api->release(queue->gpu, *piece);
-    *piece = NULL;
+    if (*buffer && *has >= bytes) return TALLY_OK;
+    queue->api->release(queue->gpu, *buffer);
+    *buffer = NULL;
     *has = 0;
-    tally_status s = queue->api->allocate(queue->gpu, bytes, piece);
+    tally_status s = queue->api->allocate(queue->gpu, bytes, buffer);
     if (s == TALLY_OK) *has = bytes;
     return s;
 }
@@ -350,7 +350,7 @@ static void *const nothing = NULL;
 
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }
-#define PIECE(m)                                                                                   \
+#define BUFFER(m)                                                                                  \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
 static tally_status launch_fold(struct queue *queue, const struct problem *p,
@@ -359,9 +359,9 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                                 uint32_t request, struct gpu_memory *result) {
     struct kernels k;
     const uint64_t n = in->n, first = in->first;
-    const struct gpu_argument arguments[] = {PIECE(in->x), PIECE(in->y),   VALUE(n),
-                                             VALUE(first), PIECE(heads),   PIECE(boards),
-                                             VALUE(place), VALUE(request), PIECE(result)};
+    const struct gpu_argument arguments[] = {BUFFER(in->x), BUFFER(in->y),  VALUE(n),
+                                             VALUE(first),  BUFFER(heads),  BUFFER(boards),
+                                             VALUE(place),  VALUE(request), BUFFER(result)};
     tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
     if (request & REQUEST_ALONE && fits_alone(queue, p, r, n)) {
@@ -387,9 +387,9 @@ static tally_status launch_tree(struct queue *queue, const struct problem *p, st
     const uint64_t count = step[0].count, from = step[0].at;
     const uint64_t identity = n == 0 ? tree_identity_bits(p) : 0;
     const uint32_t asked = steps == 1 ? request : 0;
-    const struct gpu_argument to_leaves[] = {PIECE(x),     VALUE(n),        PIECE(values),
-                                             VALUE(from),  VALUE(identity), VALUE(asked),
-                                             PIECE(result)};
+    const struct gpu_argument to_leaves[] = {BUFFER(x),     VALUE(n),        BUFFER(values),
+                                             VALUE(from),   VALUE(identity), VALUE(asked),
+                                             BUFFER(result)};
     area_guard(&whole, queue->gpu, values);
     tally_status s = queue_tree_kernels(queue, p, &k);
     if (s != TALLY_OK) return s;
@@ -400,8 +400,8 @@ static tally_status launch_tree(struct queue *queue, const struct problem *p, st
         const uint64_t parts = below->count / (warps * TREE_LANES) + 1;
         const uint32_t last = i + 1 == steps ? request : 0;
         const struct gpu_argument to_nodes[] = {
-            PIECE(values),     VALUE(below->at), VALUE(below->count), VALUE(step[i].levels),
-            VALUE(step[i].at), VALUE(last),      PIECE(result)};
+            BUFFER(values),    VALUE(below->at), VALUE(below->count), VALUE(step[i].levels),
+            VALUE(step[i].at), VALUE(last),      BUFFER(result)};
         s = queue->api->launch(queue->gpu, k.second, tree_grid(queue, parts), queue->block,
                                to_nodes, 7);
     }
@@ -706,8 +706,8 @@ static tally_status lower_all(struct queue *queue, const struct problem *p, cons
                               uint32_t clear, struct gpu_memory *results) {
     struct lower_plan plan = make_plan(p, l, n, root);
     for_parts(part, p) if (part != PART_TREE) plan.at[part] += first;
-    const struct gpu_argument arguments[] = {PIECE(heads), VALUE(plan), VALUE(first), VALUE(clear),
-                                             PIECE(results)};
+    const struct gpu_argument arguments[] = {BUFFER(heads), VALUE(plan), VALUE(first), VALUE(clear),
+                                             BUFFER(results)};
     return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 5);
 }
 
@@ -799,8 +799,8 @@ uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, 
 
 /* ---- For the ladder -------------------------------------------------------------------------- */
 
-tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
-                              struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
+tally_status gpu_reduce_buffer(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
+                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
     struct queue queue = {.api = api, .gpu = gpu, .facts = api->facts(gpu)};
     const struct inputs in = {.x = x, .n = n};
     queue.block = queue.facts->is_cpu ? 1 : GPU_BLOCK;

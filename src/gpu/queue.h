@@ -1,11 +1,11 @@
 /*
  * queue.h - one queue of a device, with all that a reduction on it needs: kernels, the memory that they work
- * in, pieces for data that has to be brought, and the place where results arrive.
+ * in, buffers for data that has to be brought, and the place where results arrive.
  *
  * A device has two (opened.h): one for its own work, and one whose launches go to queues of the caller's. A struct
  * queue is one thread's at a time.
  *
- * Work. The launches of a reduction share one piece of memory, in words:
+ * Work. The launches of a reduction share one buffer, in words:
  *     [0, WORK_HEAD)   for each launch its counter and the records of the parts that it is for
  *     behind           a board for each launch that needs one, and the values of a tree's nodes
  * The head must be 0 at first. struct layout says where everything is.
@@ -137,9 +137,9 @@ tally_status queue_open_bare(struct queue *queue, const struct gpu_api *api, siz
                              void *context, unsigned block);
 void queue_close(struct queue *queue); /* also one that was never opened */
 
-/* Makes *piece, of *has bytes, one of at least `bytes` bytes; where it is made anew, what it held is lost. After a
+/* Makes *buffer, of *has bytes, one of at least `bytes` bytes; where it is made anew, what it held is lost. After a
  * failure it is NULL. */
-tally_status queue_reserve(struct queue *queue, struct gpu_memory **piece, size_t *has,
+tally_status queue_reserve(struct queue *queue, struct gpu_memory **buffer, size_t *has,
                            size_t bytes);
 
 /* Returns the most elements that one launch may be given. */
@@ -175,7 +175,7 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
 tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_t n, size_t *bytes);
 /* Returns that number of bytes. */
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n);
-/* Puts the reduction of any problem under way, in memory `work` of any content, a piece that stands for the caller's
+/* Puts the reduction of any problem under way, in memory `work` of any content, a buffer that stands for the caller's
  * `workspace`; its values go to `results`, a tally_result each. */
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
                            struct gpu_memory *work, const void *workspace,
@@ -193,7 +193,7 @@ struct records {
 
 /* Finds the kernels for records of a problem without the canonical tree and, where `heads`, makes the heads, for
  * which it waits. Then queue_enqueue_records() puts the records under way: to a head of the queue's where there is
- * nothing but sums, else to the first words of `work`, a piece that stands for the caller's `workspace`. */
+ * nothing but sums, else to the first words of `work`, a buffer that stands for the caller's `workspace`. */
 tally_status queue_prepare_records(struct queue *queue, const struct problem *p, bool heads);
 tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
                                    const struct inputs *in, struct gpu_memory *work,

@@ -41,16 +41,16 @@ static void copy_in(struct gpu_ring *ring, char *to, const char *from, size_t by
 int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls,
                    struct gpu_memory *to, size_t offset, const void *from, size_t bytes) {
     const char *rest = from;
-    TALLY_ASSERT(ring->at && ring->next < RING_PIECES);
+    TALLY_ASSERT(ring->at && ring->next < RING_CHUNKS);
     while (bytes > 0) {
-        const unsigned piece = ring->next;
-        const size_t part = bytes < RING_PIECE ? bytes : RING_PIECE;
-        char *at = ring->at + (size_t)piece * RING_PIECE;
-        int error = calls->wait(gpu, piece);
+        const unsigned chunk = ring->next;
+        const size_t part = bytes < RING_CHUNK ? bytes : RING_CHUNK;
+        char *at = ring->at + (size_t)chunk * RING_CHUNK;
+        int error = calls->wait(gpu, chunk);
         if (error) return error;
         copy_in(ring, at, rest, part);
-        ring->next = (piece + 1) % RING_PIECES;
-        error = calls->send(gpu, piece, at, to, offset, part);
+        ring->next = (chunk + 1) % RING_CHUNKS;
+        error = calls->send(gpu, chunk, at, to, offset, part);
         if (error) return error;
         rest += part;
         offset += part;

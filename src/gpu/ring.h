@@ -1,9 +1,9 @@
 /*
- * ring.h - large writes to a device, through a few pieces of host memory that the device reads by itself.
+ * ring.h - large writes to a device, through a few chunks of host memory that the device reads by itself.
  *
- * Ordinary memory a device cannot read by itself: its driver copies it piece by piece, and the caller
- * waits for both. Here the CPU's cores copy into one piece while the device reads the ones before. The machine
- * has an event for each piece, which says when it has been read and so is free again.
+ * Ordinary memory a device cannot read by itself: its driver copies it chunk by chunk, and the caller
+ * waits for both. Here the CPU's cores copy into one chunk while the device reads the ones before. The machine
+ * has an event for each chunk, which says when it has been read and so is free again.
  */
 #ifndef TALLY_GPU_RING_H
 #define TALLY_GPU_RING_H
@@ -11,32 +11,32 @@
 #include "base/pool.h"
 #include "gpu/gpu.h"
 
-/* One core copies some 10 GB/s where the bus carries 50, so cores share each piece. They meet at
- * its end, which costs 10 to 20 us; the bus takes 150 us for a piece of 8 MiB. Two pieces would
+/* One core copies some 10 GB/s where the bus carries 50, so cores share each chunk. They meet at
+ * its end, which costs 10 to 20 us; the bus takes 150 us for a chunk of 8 MiB. Two chunks would
  * overlap; four also cover a pause of either side. Writes of up to RING_LEAST bytes are faster
  * without the ring. */
-enum { RING_PIECES = 4, RING_PIECE = 8 << 20, RING_LEAST = 64 << 10 };
+enum { RING_CHUNKS = 4, RING_CHUNK = 8 << 20, RING_LEAST = 64 << 10 };
 
-/* RING_SHARE: bytes of a piece that a core takes at a time. RING_THREADS: the most cores that help;
+/* RING_SHARE: bytes of a chunk that a core takes at a time. RING_THREADS: the most cores that help;
  * docs/performance.md has the rates. */
 enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 
 struct gpu_ring {
-    char *at;          /* the pieces, one after another; NULL until gpu_ring_ready(), or refused */
+    char *at;          /* the chunks, one after another; NULL until gpu_ring_ready(), or refused */
     struct pool *pool; /* threads that copy; NULL: the caller alone does */
-    unsigned next;     /* the piece whose turn it is */
+    unsigned next;     /* the chunk whose turn it is */
     bool refused;      /* there was no such memory: it is not asked for again */
 };
 
 /* The machine's own calls. Errors are the driver's own numbers; 0 is success. */
 struct gpu_ring_calls {
-    /* Makes RING_PIECES * RING_PIECE bytes of such memory; NULL where there is none, and then nothing
+    /* Makes RING_CHUNKS * RING_CHUNK bytes of such memory; NULL where there is none, and then nothing
      * is left behind. */
     char *(*open)(struct gpu *gpu);
-    /* Waits until the device has read a piece; returns at once where it was never sent. */
-    int (*wait)(struct gpu *gpu, unsigned piece);
-    /* Has the device copy the first `bytes` bytes of a piece, which lie at `at`, to `to`. */
-    int (*send)(struct gpu *gpu, unsigned piece, const char *at, struct gpu_memory *to,
+    /* Waits until the device has read a chunk; returns at once where it was never sent. */
+    int (*wait)(struct gpu *gpu, unsigned chunk);
+    /* Has the device copy the first `bytes` bytes of a chunk, which lie at `at`, to `to`. */
+    int (*send)(struct gpu *gpu, unsigned chunk, const char *at, struct gpu_memory *to,
                 size_t offset, size_t bytes);
 };
 

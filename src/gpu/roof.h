@@ -6,7 +6,7 @@
 
 #include "gpu/gpu.h"
 
-/* Reads the first `size` bytes of a piece of memory with each plain read kernel of kernels/read.cu, in grids
+/* Reads the first `size` bytes of a buffer with each plain read kernel of kernels/read.cu, in grids
  * of several sizes; *seconds is the shortest of their medians, in the device's time. */
 tally_status roof_measure(const struct gpu_api *api, struct gpu *gpu, struct gpu_memory *memory,
                           size_t size, double *seconds);

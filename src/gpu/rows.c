@@ -286,8 +286,8 @@ static tally_status enqueue(struct parts_run *run) {
         for (unsigned d = 0; d < c->s->keeps; d++)
             plan->n += (uint64_t)c->s->kept[d].x * (c->s->kept[d].length - 1);
     }
-    const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
-                                             PIECE(c->out), VALUE(*plan)};
+    const struct gpu_argument arguments[] = {BUFFER(c->x), BUFFER(run->offsets), BUFFER(c->work),
+                                             BUFFER(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s, &kernels);
     if (s == TALLY_OK && are_few(c->s)) {
         TALLY_PATH_OF_VALUE(rows_paths, c->s->p, FEW);

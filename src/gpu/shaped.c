@@ -70,7 +70,7 @@ static size_t ids_bytes(const struct shaped *s) {
 
 /* ---- From host memory ---------------------------------------------------------------------------- */
 
-/* Lays out a piece for the results of all values; at[v] becomes the byte at which value v's begin. */
+/* Lays out a buffer for the results of all values; at[v] becomes the byte at which value v's begin. */
 static void lay_out_results(const struct gpu_device *d, const struct shaped *s, struct area *area,
                             uint64_t at[]) {
     area_begin(area, d->api);
@@ -114,14 +114,14 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
     return all <= d->memory;
 }
 
-/* Brings the elements of an array that are read to the device; *first becomes the index in the piece of the element at
+/* Brings the elements of an array that are read to the device; *first becomes the index in the buffer of the element at
  * `base`. */
 static tally_status bring_range(struct gpu_device *d, const char *base, struct element_range range,
-                                size_t element, struct gpu_memory **piece, int64_t *first) {
+                                size_t element, struct gpu_memory **buffer, int64_t *first) {
     *first = -(int64_t)range.low;
     if (!base || range.count == 0) return TALLY_OK;
     return gpu_bring(d, base + range.low * (ptrdiff_t)element, range.count * element, element,
-                     piece);
+                     buffer);
 }
 
 /* Returns the place of the i-th result, in results from out[v] on. */
@@ -384,26 +384,26 @@ tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorte
 
 /* ---- On the device ------------------------------------------------------------------------------------ */
 
-/* Makes *piece stand for the caller's array. `theirs` is the caller's memory, `first` the shape's
- * first element, and *index becomes its index in the piece. If the memory has addresses the piece
+/* Makes *buffer stand for the caller's array. `theirs` is the caller's memory, `first` the shape's
+ * first element, and *index becomes its index in the buffer. If the memory has addresses the buffer
  * begins at the lowest element read, else at `theirs`. */
 static tally_status take_range(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
                                const char *theirs, const char *first, struct element_range range,
-                               size_t element, bool addresses, struct gpu_memory **piece,
+                               size_t element, bool addresses, struct gpu_memory **buffer,
                                int64_t *index) {
     const ptrdiff_t size = (ptrdiff_t)element;
     if (!theirs || range.count == 0) return TALLY_OK;
     if (addresses) {
         *index = -(int64_t)range.low;
         return gpu_take(d, gpu, how, first + range.low * size, range.count * element, element,
-                        piece);
+                        buffer);
     }
     const ptrdiff_t from = (first - theirs) / size;
     *index = from;
     if (from + range.low < 0)
         return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
     return gpu_take(d, gpu, how, theirs,
-                    (size_t)(from + range.low) * element + range.count * element, element, piece);
+                    (size_t)(from + range.low) * element + range.count * element, element, buffer);
 }
 
 /* The caller's arrays. */
@@ -446,12 +446,12 @@ static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const st
     for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
         const size_t size = type_size(s->p->value[v].type);
         const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + range.low : 0;
-        struct gpu_memory *piece = NULL;
+        struct gpu_memory *buffer = NULL;
         c->at[v] = (uint64_t)(uintptr_t)s->out[v];
         if (!d->facts.has_addresses || s->results == 0) continue;
         status = gpu_take(d, gpu, d->api->wrap, (const char *)s->out[v] + low * (ptrdiff_t)size,
-                          range.count * size, size, &piece);
-        d->api->release(gpu, piece);
+                          range.count * size, size, &buffer);
+        d->api->release(gpu, buffer);
     }
     return status;
 }
@@ -504,7 +504,7 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
     return gpu_leave_theirs(d, status);
 }
 
-/* Puts a reduction for each value under way: a kernel is handed memory without addresses as one piece, and each value's
+/* Puts a reduction for each value under way: a kernel is handed memory without addresses as one buffer, and each value's
  * results are another. */
 static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
                                    struct parts_call *c) {

@@ -76,7 +76,7 @@ uint64_t problem_flip(const struct problem *p);
 extern void *const parts_nothing;
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }
-#define PIECE(m)                                                                                   \
+#define BUFFER(m)                                                                                  \
     { .memory = (m), .size = sizeof parts_nothing, .value = &parts_nothing }
 
 #endif

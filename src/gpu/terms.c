@@ -63,7 +63,7 @@ static void give_back(struct gpu_device *d, struct pieces *m) {
 static void *const nothing = NULL;
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }
-#define PIECE(m)                                                                                   \
+#define BUFFER(m)                                                                                  \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
 /* Returns the grid for `blocks` blocks of elements; a warp, or a smaller block of threads, takes
@@ -79,14 +79,14 @@ static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
 
 static tally_status launch(struct queue *queue, enum terms_step step, const terms_plan *p,
                            const struct pieces *m) {
-    const struct gpu_argument to_bounds[] = {PIECE(m->x), VALUE(*p), PIECE(m->bounds)},
-                              to_offsets[] = {PIECE(m->bounds), VALUE(*p), PIECE(m->workspace)},
-                              to_words[] = {PIECE(m->x), PIECE(m->bounds), PIECE(m->workspace),
-                                            VALUE(*p),   PIECE(m->words),  PIECE(m->spare)},
-                              to_values[] = {PIECE(m->words),     PIECE(m->spare),
-                                             PIECE(m->failed),    PIECE(m->bounds),
-                                             PIECE(m->workspace), VALUE(*p),
-                                             PIECE(m->out),       PIECE(m->outcome)};
+    const struct gpu_argument to_bounds[] = {BUFFER(m->x), VALUE(*p), BUFFER(m->bounds)},
+                              to_offsets[] = {BUFFER(m->bounds), VALUE(*p), BUFFER(m->workspace)},
+                              to_words[] = {BUFFER(m->x), BUFFER(m->bounds), BUFFER(m->workspace),
+                                            VALUE(*p),    BUFFER(m->words),  BUFFER(m->spare)},
+                              to_values[] = {BUFFER(m->words),     BUFFER(m->spare),
+                                             BUFFER(m->failed),    BUFFER(m->bounds),
+                                             BUFFER(m->workspace), VALUE(*p),
+                                             BUFFER(m->out),       BUFFER(m->outcome)};
     const struct gpu_api *api = queue->api;
     tally_status s = TALLY_OK;
     if (step == TERMS_TO_BOUNDS) {
@@ -183,11 +183,11 @@ static tally_status launch_shared(struct queue *queue, const terms_plan *p,
                                   struct gpu_memory *outcome) {
     const struct gpu_api *api = queue->api;
     const uint32_t first = 0, later = 1;
-    const struct gpu_argument before[] = {PIECE(mailbox), VALUE(*plan), VALUE(first),
-                                          PIECE(outcome)},
-                              behind[] = {PIECE(mailbox), VALUE(*plan), VALUE(later),
-                                          PIECE(outcome)},
-                              sums[] = {VALUE(*p), VALUE(*plan), PIECE(outcome)};
+    const struct gpu_argument before[] = {BUFFER(mailbox), VALUE(*plan), VALUE(first),
+                                          BUFFER(outcome)},
+                              behind[] = {BUFFER(mailbox), VALUE(*plan), VALUE(later),
+                                          BUFFER(outcome)},
+                              sums[] = {VALUE(*p), VALUE(*plan), BUFFER(outcome)};
     tally_status s = TALLY_OK;
     if (mailbox) s = api->launch(queue->gpu, queue->rank_barrier, 1, queue->block, before, 4);
     if (s == TALLY_OK && p->count > 0 && !plan->failure)

@@ -99,7 +99,7 @@ static void give_back(struct gpu_device *d, struct gpu_memory **pieces, unsigned
 static void *const nothing = NULL;
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }
-#define PIECE(m)                                                                                   \
+#define BUFFER(m)                                                                                  \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
 static tally_status too_small(const struct gpu_device *d, size_t given, size_t needs) {
@@ -135,8 +135,8 @@ static tally_status launch_words(struct gpu_device *d, const struct problem *p,
     struct records records;
     tally_status s = launch_records(d, p, in, plan, work, workspace, &records);
     if (s != TALLY_OK) return s;
-    const struct gpu_argument arguments[] = {PIECE(records.memory), VALUE(*plan), PIECE(added),
-                                             PIECE(gathered), PIECE(failed)};
+    const struct gpu_argument arguments[] = {BUFFER(records.memory), VALUE(*plan), BUFFER(added),
+                                             BUFFER(gathered), BUFFER(failed)};
     s = d->api->launch(queue->gpu, queue->pack, PACK_BLOCKS, queue->block, arguments, 5);
     if (s != TALLY_OK) queue_give_up(records.head);
     return s;
@@ -203,8 +203,8 @@ static tally_status run_values(struct gpu_device *d, const struct problem *p,
         s = gpu_wrap(d, call->results, sizeof(tally_result) * p->values * call->count, 8,
                      &m[RESULTS]);
     d->api->use(queue->gpu, true, call->queue);
-    const struct gpu_argument arguments[] = {PIECE(m[ADDED]), PIECE(m[GATHERED]), PIECE(m[FAILED]),
-                                             VALUE(plan), PIECE(m[RESULTS])};
+    const struct gpu_argument arguments[] = {BUFFER(m[ADDED]), BUFFER(m[GATHERED]),
+                                             BUFFER(m[FAILED]), VALUE(plan), BUFFER(m[RESULTS])};
     if (s == TALLY_OK)
         s = d->api->launch(queue->gpu, queue->settle, (unsigned)call->count, queue->block,
                            arguments, 5);
@@ -274,8 +274,9 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     d->api->use(queue->gpu, true, call->queue);
     const struct inputs in = {.x = m[X], .y = m[Y], .n = n};
     if (s == TALLY_OK && few) {
-        const struct gpu_argument all[] = {PIECE(m[X]),     PIECE(m[WORK]),    VALUE(plan),
-                                           PIECE(m[WORDS]), PIECE(m[MAILBOX]), PIECE(m[RESULTS])};
+        const struct gpu_argument all[] = {BUFFER(m[X]),       BUFFER(m[WORK]),
+                                           VALUE(plan),        BUFFER(m[WORDS]),
+                                           BUFFER(m[MAILBOX]), BUFFER(m[RESULTS])};
         s = d->api->launch(queue->gpu, queue->allreduce_few, 1, queue->block, all, 6);
         d->api->use(queue->gpu, false, NULL);
         give_back(d, m, PIECES);
@@ -286,8 +287,8 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     else if (s == TALLY_OK)
         s = fill_failure(d, m[WORDS], own + gathered, call->failure);
     const struct gpu_argument arguments[] = {
-        PIECE(plan.packs && s == TALLY_OK ? records.memory : NULL), VALUE(plan), PIECE(m[WORDS]),
-        PIECE(m[MAILBOX]), PIECE(m[RESULTS])};
+        BUFFER(plan.packs && s == TALLY_OK ? records.memory : NULL), VALUE(plan), BUFFER(m[WORDS]),
+        BUFFER(m[MAILBOX]), BUFFER(m[RESULTS])};
     if (s == TALLY_OK) {
         s = d->api->launch(queue->gpu, queue->allreduce, 1, queue->block, arguments, 5);
         if (s != TALLY_OK) queue_give_up(records.head);

@@ -3,7 +3,7 @@
  */
 #include "ladder/production.h"
 
-#include "gpu/piece.h"
+#include "gpu/reduce_buffer.h"
 
 bool production_has(const struct gpu_api *api, tally_op op, tally_type type) {
     const tally_problem problem = {.op = op, .type = type};
@@ -18,7 +18,7 @@ tally_status production_reduce(const struct gpu_api *api, struct gpu *gpu, tally
     const tally_problem problem = {.op = op, .type = type};
     struct problem plan;
     tally_status s = problem_plan(&problem, &plan);
-    if (s == TALLY_OK && n > 0) return gpu_reduce_piece(api, gpu, &plan, x, n, out, seconds);
+    if (s == TALLY_OK && n > 0) return gpu_reduce_buffer(api, gpu, &plan, x, n, out, seconds);
     if (s == TALLY_OK) s = tally_reduce(NULL, &problem, NULL, NULL, 0, out);
     if (s == TALLY_OK) *seconds = 0;
     return s;

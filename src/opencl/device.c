@@ -29,7 +29,7 @@ struct gpu {
     cl_command_queue target; /* where launches and fills go: to ours, or to a caller's */
     struct gpu_ring ring;
     cl_mem ring_memory;
-    cl_event read[RING_PIECES]; /* of each piece of the ring: the device has read it; or NULL */
+    cl_event read[RING_CHUNKS]; /* of each chunk of the ring: the device has read it; or NULL */
     cl_event marks[2];
     struct gpu_facts facts;
     char options[64]; /* for the compiler */
@@ -224,7 +224,7 @@ static tally_status opencl_wrap(struct gpu *gpu, void *native, size_t bytes,
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, native, bytes, out);
 }
 
-/* Makes a piece of the caller's memory. On a device that reads host memory `theirs` is an array
+/* Makes a buffer of the caller's memory. On a device that reads host memory `theirs` is an array
  * there, which may be read-only: kernels only read its buffer. On any other device it is a cl_mem
  * of this struct gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
@@ -245,7 +245,7 @@ static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
 /* Allocates the ring's memory. A buffer that stays mapped is OpenCL's pinned memory: drivers read
  * it without a further copy. */
 static char *ring_open(struct gpu *gpu) {
-    const size_t bytes = (size_t)RING_PIECES * RING_PIECE;
+    const size_t bytes = (size_t)RING_CHUNKS * RING_CHUNK;
     cl_int error = CL_SUCCESS;
     cl_mem memory = cl.clCreateBuffer(gpu->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                       bytes, NULL, &error);
@@ -260,25 +260,25 @@ static char *ring_open(struct gpu *gpu) {
     return NULL;
 }
 
-static int ring_wait(struct gpu *gpu, unsigned piece) {
-    if (!gpu->read[piece]) return CL_SUCCESS;
-    const cl_int error = cl.clWaitForEvents(1, &gpu->read[piece]);
+static int ring_wait(struct gpu *gpu, unsigned chunk) {
+    if (!gpu->read[chunk]) return CL_SUCCESS;
+    const cl_int error = cl.clWaitForEvents(1, &gpu->read[chunk]);
     if (error) return error;
-    cl.clReleaseEvent(gpu->read[piece]);
-    gpu->read[piece] = NULL;
+    cl.clReleaseEvent(gpu->read[chunk]);
+    gpu->read[chunk] = NULL;
     return CL_SUCCESS;
 }
 
-static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu_memory *to,
+static int ring_send(struct gpu *gpu, unsigned chunk, const char *at, struct gpu_memory *to,
                      size_t offset, size_t bytes) {
     const cl_int error = cl.clEnqueueWriteBuffer(gpu->queue, to->native, 0, offset, bytes, at, 0,
-                                                 NULL, &gpu->read[piece]);
+                                                 NULL, &gpu->read[chunk]);
     return error ? error : cl.clFlush(gpu->queue); /* the driver may begin only at a flush */
 }
 
 /* Frees the ring. A command that reads it may still be under way: OpenCL keeps the memory until that ends. */
 static void ring_close(struct gpu *gpu) {
-    for (int i = 0; i < RING_PIECES; i++)
+    for (int i = 0; i < RING_CHUNKS; i++)
         if (gpu->read[i]) cl.clReleaseEvent(gpu->read[i]);
     gpu_ring_close(&gpu->ring);
     if (!gpu->ring.at) return;

@@ -204,15 +204,15 @@ static void check_write(const struct gpu_api *api, struct gpu *gpu, size_t offse
 }
 
 void check_writes(const struct gpu_api *api, struct gpu *gpu) {
-    static const size_t piece = RING_PIECE;
+    static const size_t piece = RING_CHUNK;
     check_writes_without_ring(api, gpu);
-    check_write(api, gpu, 67, RING_PIECES * piece + 3);
+    check_write(api, gpu, 67, RING_CHUNKS * piece + 3);
     check_write(api, gpu, 75, 9 * piece - 5);
 }
 
 void check_writes_without_ring(const struct gpu_api *api, struct gpu *gpu) {
     /* Around what a piece of a ring has, and what its threads share. */
-    static const size_t piece = RING_PIECE;
+    static const size_t piece = RING_CHUNK;
     const size_t sizes[] = {0,         1,     RING_LEAST, RING_LEAST + 1, 2 * RING_SHARE - 1,
                             piece - 1, piece, piece + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

@@ -279,7 +279,7 @@ static cl_int opening_wait(cl_uint count, const cl_event *events) {
 
 /* No piece is filled again before it has been read. */
 static void ring_waits(void **state) {
-    enum { BYTES = RING_PIECES * RING_PIECE + 12345 };
+    enum { BYTES = RING_CHUNKS * RING_CHUNK + 12345 };
     struct gpu_memory *memory;
     unsigned char *x, *out;
     cl_int error = 0;

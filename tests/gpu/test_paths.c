@@ -38,7 +38,7 @@ tally_status device_refuses(const tally_device *device, const char *why) {
 struct gpu {
     struct gpu_facts facts;
     int prepared; /* nothing may be built any more */
-    struct gpu_memory *pieces;
+    struct gpu_memory *buffers;
 };
 struct gpu_memory {
     size_t bytes; /* SIZE_MAX: any */
@@ -59,9 +59,9 @@ static tally_status note_open(size_t i, void *context, struct gpu **out) {
     return TALLY_OK;
 }
 static void note_close(struct gpu *gpu) {
-    for (struct gpu_memory *next; gpu->pieces; gpu->pieces = next) {
-        next = gpu->pieces->next;
-        free(gpu->pieces);
+    for (struct gpu_memory *next; gpu->buffers; gpu->buffers = next) {
+        next = gpu->buffers->next;
+        free(gpu->buffers);
     }
     free(gpu);
 }
@@ -71,8 +71,8 @@ static const struct gpu_facts *note_facts(const struct gpu *gpu) {
 static tally_status note_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
     *out = malloc(sizeof **out);
     must(*out != NULL, "no memory");
-    **out = (struct gpu_memory){bytes, gpu->pieces};
-    gpu->pieces = *out;
+    **out = (struct gpu_memory){bytes, gpu->buffers};
+    gpu->buffers = *out;
     return TALLY_OK;
 }
 /* Frees nothing before the end. */
