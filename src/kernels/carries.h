@@ -2,7 +2,7 @@
  * carries.h - how records of exact sums of integers meet. A sum is a few words, of which all but the last one lie in
  * [0, 2^32); the last one has what is above these, with the sign.
  *
- * Whoever includes this has included grid.h and defined WORDS, a record's words, and CARRY_ALL(record), which calls
+ * Before including this header, include grid.h and define WORDS, a record's words, and CARRY_ALL(record), which calls
  * carry() for each of a record's sums.
  */
 #ifndef TALLY_CARRIES_H

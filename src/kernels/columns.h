@@ -6,7 +6,7 @@
  * by `depth` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
  * are left in the work and joined.
  *
- * Whoever includes this has defined u32, i32, u64 and i64.
+ * Before including this header, define u32, i32, u64 and i64.
  */
 #ifndef TALLY_COLUMNS_H
 #define TALLY_COLUMNS_H

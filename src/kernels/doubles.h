@@ -8,7 +8,7 @@
  * and s + (e + b) round to the same float, that is the value, as rounding is monotonic (Ziv's rounding
  * test); otherwise the value is lost. b is 0 if no step has rounded.
  *
- * Include kernel.h and lower.h first.
+ * Before including this header, include kernel.h and lower.h.
  */
 #ifndef TALLY_DOUBLES_H
 #define TALLY_DOUBLES_H

@@ -4,7 +4,7 @@
  *
  * No float has the key 0; an integer that has it is what an extreme of nothing is.
  *
- * Whoever includes this has included operators.h and lower.h.
+ * Before including this header, include operators.h and lower.h.
  */
 #ifndef TALLY_END_KEYS_H
 #define TALLY_END_KEYS_H

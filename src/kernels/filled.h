@@ -2,7 +2,7 @@
  * filled.h - the argument of the kernels that make a filled copy of an array (filled.cu). Kernels and the host read it
  * alike.
  *
- * Whoever includes this has included parts.h.
+ * Before including this header, include parts.h.
  */
 #ifndef TALLY_FILLED_H
 #define TALLY_FILLED_H

@@ -2,7 +2,7 @@
  * groups.h - the argument of the kernels that reduce groups whose ids come in any order (groups.cu, group_ends.cu).
  * Kernels and the host read it alike.
  *
- * Whoever includes this has defined u32, u64 and i64, and included plan.h.
+ * Before including this header, define u32, u64 and i64, and include plan.h.
  */
 #ifndef TALLY_GROUPS_H
 #define TALLY_GROUPS_H

@@ -1,7 +1,7 @@
 /*
  * half.h - f16 as f32, which holds it exactly: for hosts (src/exact/round.c) and kernels alike.
  *
- * Whoever includes this has defined u32 and PURE.
+ * Before including this header, define u32 and PURE.
  */
 #ifndef TALLY_HALF_H
 #define TALLY_HALF_H

@@ -4,7 +4,7 @@
  * decides; there the lower one gets its turn when the word has been shifted up by 16. NUMBER_BITS tells which: a word
  * is compared once for each 16 bits in it, shifted up by 0, 16 ... below NUMBER_BITS.
  *
- * Whoever includes this has included tuning.h.
+ * Before including this header, include tuning.h.
  */
 #ifndef TALLY_HALVES_H
 #define TALLY_HALVES_H

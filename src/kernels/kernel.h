@@ -18,7 +18,7 @@
  * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
  * CUDA from sm_90 on that hides a launch's latency; elsewhere launches begin one after another anyway.
  *
- * Whoever includes this has included tuning.h.
+ * Before including this header, include tuning.h.
  */
 #ifndef TALLY_KERNEL_H
 #define TALLY_KERNEL_H

@@ -4,8 +4,8 @@
  * The key of a float has the order of min and max: -0 just below +0, positive NaNs above +infinity and
  * negative ones below -infinity. A key has as many bits as its element.
  *
- * ORDER_KEYS(word) defines key_of_bits() and bits_of_key() on the unsigned type `word`. Whoever
- * includes this has defined u32 and PURE.
+ * ORDER_KEYS(word) defines key_of_bits() and bits_of_key() on the unsigned type `word`. Before
+ * including this header, define u32 and PURE.
  */
 #ifndef TALLY_KEYS_H
 #define TALLY_KEYS_H

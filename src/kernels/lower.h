@@ -3,7 +3,7 @@
  * bit for bit (but for fast means, which promise no bits).
  *
  * Numbers (number.h) are long; on CUDA they lie in shared memory, as thread-local memory would be reserved for every
- * thread that the device can have. Whoever includes this defines RECORD_SPACE: where the records lie, GLOBAL or SHARED;
+ * thread that the device can have. Before including this header, define RECORD_SPACE: where the records lie, GLOBAL or SHARED;
  * and SETTLED, where a block's threads settle sums together (settle.h) before one of them lowers.
  */
 #ifndef TALLY_KERNELS_LOWER_H

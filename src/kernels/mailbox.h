@@ -3,7 +3,7 @@
  * sender writes a word into its slot of the receiver's mailbox (words.h). The receiver polls the
  * slot until the word is there.
  *
- * Include kernel.h and words.h first.
+ * Before including this header, include kernel.h and words.h.
  */
 #ifndef TALLY_MAILBOX_H
 #define TALLY_MAILBOX_H

@@ -6,7 +6,7 @@
  * equal ones have equal bits. NaNs and infinities are noted in `seen`. Whether some term is not -0 is for the caller to
  * note there, or to tell from s, which stays -0 where it began as that and all terms are.
  *
- * Whoever includes this has included lower.h.
+ * Before including this header, include lower.h.
  */
 #ifndef TALLY_PAIR_H
 #define TALLY_PAIR_H

@@ -12,7 +12,7 @@
  *
  * Work. Pieces take equal amounts of it: the elements and, for each row, PARTS_ROW_WEIGHT.
  *
- * Whoever includes this has defined u32, i32, u64 and i64, and included plan.h; kernels have included tuning.h.
+ * Before including this header, define u32, i32, u64 and i64, and include plan.h; kernels also include tuning.h.
  */
 #ifndef TALLY_PARTS_H
 #define TALLY_PARTS_H

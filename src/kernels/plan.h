@@ -2,7 +2,7 @@
  * plan.h - the argument that tells whoever lowers (lower.h) which values to work out of which records.
  * Kernels and the host read it alike. Types and operators are numbered as in include/tally.h.
  *
- * Whoever includes this has defined u32, i32 and u64.
+ * Before including this header, define u32, i32 and u64.
  */
 #ifndef TALLY_PLAN_H
 #define TALLY_PLAN_H

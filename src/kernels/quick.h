@@ -5,7 +5,7 @@
  * A sum becomes s + e, off by at most b, from its five highest digits: 129 bits or more. From there on doubles.h says
  * what the value is, or that it is lost: then it has to be worked out from all digits.
  *
- * Whoever includes this has defined SETTLED and included lower.h and doubles.h.
+ * Before including this header, define SETTLED and include lower.h and doubles.h.
  */
 #ifndef TALLY_QUICK_H
 #define TALLY_QUICK_H

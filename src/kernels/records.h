@@ -11,7 +11,7 @@
  * A block writes its record to the board and then adds one to the counter. The block that finds all others
  * counted merges all of the board. A block that is ALONE has the total already.
  *
- * Whoever includes this defines WORDS and merge(); and, where a warp can merge its lanes' records at once
+ * Before including this header, define WORDS and merge(); and, where a warp can merge its lanes' records at once
  * (WARP_AT_ONCE), merge_at_once() and MERGES_AT_ONCE as 1.
  */
 #ifndef TALLY_RECORDS_H

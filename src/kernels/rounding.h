@@ -3,7 +3,7 @@
  * on every device. Integer arithmetic only; results are bits. (Kernels round what two doubles hold in pair.h and
  * doubles.h, and sums of one word over ranks in terms.h.)
  *
- * Whoever includes this has defined u32, i32, u64 and PURE.
+ * Before including this header, define u32, i32, u64 and PURE.
  */
 #ifndef TALLY_ROUNDING_H
 #define TALLY_ROUNDING_H

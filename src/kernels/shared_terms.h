@@ -2,7 +2,7 @@
  * shared_terms.h - where the arrays of all ranks lie that are added up in each other's memory: an argument of the
  * kernels in shared_terms.cu. Kernels and the host read it alike.
  *
- * Whoever includes this has included words.h.
+ * Before including this header, include words.h.
  */
 #ifndef TALLY_SHARED_TERMS_H
 #define TALLY_SHARED_TERMS_H

@@ -2,7 +2,7 @@
  * sort.h - the argument of the kernels that bring elements into the order of their groups (sort.cu). Kernels and the
  * host read it alike.
  *
- * Whoever includes this has defined u32 and u64, and included tuning.h.
+ * Before including this header, define u32 and u64, and include tuning.h.
  */
 #ifndef TALLY_SORT_H
 #define TALLY_SORT_H

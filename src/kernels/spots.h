@@ -2,7 +2,7 @@
  * spots.h - where elements lie that the general kernels read (parts.cu, sort.cu), and their bits, of whatever type the
  * plan says (parts.h).
  *
- * Whoever includes this has included operators.h, lower.h and parts.h.
+ * Before including this header, include operators.h, lower.h and parts.h.
  */
 #ifndef TALLY_SPOTS_H
 #define TALLY_SPOTS_H

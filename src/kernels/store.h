@@ -1,7 +1,7 @@
 /*
  * store.h - how a value's bits are written where results are.
  *
- * Whoever includes this has included kernel.h.
+ * Before including this header, include kernel.h.
  */
 #ifndef TALLY_STORE_H
 #define TALLY_STORE_H

@@ -10,7 +10,7 @@
  * that has one; and where no float, or each, has a sign, the least number without one is the least, or the greatest,
  * float.
  *
- * Whoever includes this has defined element, tile, TILE_WORDS and KEY_BITS (grid.h, order.cu).
+ * Before including this header, define element, tile, TILE_WORDS and KEY_BITS (grid.h, order.cu).
  */
 #ifndef TALLY_STREAMS_H
 #define TALLY_STREAMS_H

@@ -15,7 +15,7 @@
  *
  * Values. The words, added up over the ranks, say what the digits add up to: the exact sum, which is rounded once.
  *
- * Whoever includes this has defined i32, i64, u32, u64, PURE and leading_zeros() of a u32, and has included rounding.h.
+ * Before including this header, define i32, i64, u32, u64, PURE and leading_zeros() of a u32, and include rounding.h.
  */
 #ifndef TALLY_TERMS_H
 #define TALLY_TERMS_H

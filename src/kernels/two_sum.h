@@ -1,7 +1,7 @@
 /*
  * two_sum.h - additions of doubles whose errors are not lost, and the way to a shorter float that rounds once.
  *
- * Whoever includes this has included dialect.h.
+ * Before including this header, include dialect.h.
  */
 #ifndef TALLY_TWO_SUM_H
 #define TALLY_TWO_SUM_H

@@ -7,7 +7,7 @@
  * product of integers, the extremes with their indices. Whoever has those of all ranks merges them in the order of
  * ranks.
  *
- * Whoever includes this has included plan.h.
+ * Before including this header, include plan.h.
  */
 #ifndef TALLY_WORDS_H
 #define TALLY_WORDS_H
