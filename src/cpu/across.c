@@ -44,11 +44,11 @@ _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define FOLD_LEAST      33                 /* elements: shorter rows are transposed */
 #define LONG_BYTES      ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
 #define PART_BYTES      ((size_t)256 << 10) /* least bytes of a block's elements that are worth a cut */
-/* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
+/* A task has as many neighbouring blocks as these bytes hold, so that a thread prefetches its own. */
 #define GROUP_BYTES ((size_t)512 << 10)
 /* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */
 #define STREAM_BYTES ((size_t)16 << 20)
-/* A task has no more bytes than these, so that nobody who wants to stop waits for long. */
+/* The most bytes of a task: this bounds the time until a stop is noticed. */
 #define TASK_BYTES_MAX ((size_t)256 << 20)
 
 /* Results of a few elements: columns of a block; those that are transposed at a time, and how far apart their rows lie,
@@ -89,7 +89,7 @@ struct across {
     unsigned char *todo; /* results that are left, if any */
     struct worker *workers;
     int failed; /* there was no memory to mark a result */
-    /* The exact way in which a block with uncertain results is done again, before any is left; NULL: this is it. */
+    /* The fallback, by exact sums, for blocks with uncertain results; NULL: this is the fallback. */
     struct across *exact;
     int again; /* some result of several parts is uncertain */
     int *halt; /* stop_shared()'s */
@@ -108,7 +108,7 @@ struct worker {
     unsigned char ok[WIDTH + COLUMN_STEP];
     uint64_t *running; /* room for running totals of segments and rows */
     unsigned failed,
-        wait;    /* blocks in a row that failed the short way; that are not to be tried so */
+        wait;    /* consecutive failures of the fast path; blocks to skip it for (see WAIT_MOST) */
     int certain; /* all results of the block are; else ok[] says which */
     const unsigned char
         *order; /* segments: which one a column is, where they are sorted; else NULL */
@@ -469,8 +469,8 @@ static int has_batches(const struct across *a) {
     return a->unit == 1 && a->fold == COLUMN_STEP;
 }
 
-/* Merges the columns of each of `count` results in h->fold into one column of h->turned: turned, a column of all
- * results lies side by side. */
+/* Merges the columns of each of `count` results in h->fold into one column of h->transposed. There
+ * equal columns of all results lie side by side, as one merge takes them. */
 static void merge_batch(const struct across *a, struct worker *h, size_t count) {
     for_forms(f, a) {
         const struct column_form *form = form_of(a, f);
@@ -533,9 +533,9 @@ static void add_long(const struct across *a, struct worker *h, const char *x, co
                      1);
 }
 
-/* Sums `count` segments of x by running totals, piece by piece, and those that are longer than a piece one by one; of such
- * that are too long for a column nothing is known. Returns whether all could be; 0, too, where more than such sums is
- * asked. */
+/* Sums `count` segments of x by running totals, as many at a time as SEGMENTS_PIECE elements have room
+ * for, and longer ones one by one. Segments that are too long for a column get an infinite bound.
+ * Returns 0 if some sum is not exact, or the forms are other than sums. */
 static int add_running(const struct across *a, struct worker *h, const char *x, const size_t *start,
                        size_t count) {
     const size_t stride = a->width + COLUMN_STEP;
@@ -584,7 +584,7 @@ static int rows_run(const struct across *a) {
            n * a->element <= RUN_BYTES && a->width <= SEGMENTS_BLOCK;
 }
 
-/* Sums the rows of a block, which lie one behind another, as segments. Returns whether all could be. */
+/* Sums the rows of a block, which lie one behind another, as segments. Returns as add_running(). */
 static int add_rows_running(const struct across *a, struct worker *h, const char *x, size_t count) {
     size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1] = {0};
     for (size_t i = 0; i <= count; i++)
@@ -1386,7 +1386,7 @@ static void fold_sorted(struct across *a, struct worker *h, const size_t *start,
     if (least == most && most > 0 && most <= SHORT)
         add_equal(a, h, s->x + start[0] * a->element, most, count);
     else {
-        /* The next block's elements are asked for while this one's are looked at in another order. */
+        /* Prefetch the next block's elements, as this block's are read in another order. */
         const char *next = s->x + start[count] * a->element;
         const size_t bytes = (start[count] - start[0]) * a->element;
         size_t shorts;

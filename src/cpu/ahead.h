@@ -1,5 +1,5 @@
 /*
- * ahead.h - whether this processor's own prefetching leaves kernels anything to ask for.
+ * ahead.h - whether kernels prefetch, or the processor does it better by itself.
  */
 #ifndef TALLY_CPU_AHEAD_H
 #define TALLY_CPU_AHEAD_H

@@ -73,7 +73,7 @@ struct few_rows {
     const char *x;
     ptrdiff_t row; /* bytes */
     size_t rows;
-    ptrdiff_t ahead; /* how many bytes ahead of each row are asked for; 0: it is in the caches */
+    ptrdiff_t ahead; /* prefetch distance of each row, in bytes; 0: rows are in the caches */
     double ddof;     /* of variances: less than `rows` */
 };
 

@@ -282,7 +282,7 @@ struct group_sum {
 #define MEAN_LEAST 4
 #define AHEAD      16 /* elements */
 #define CHUNK      1024
-/* Elements a task, at most: nobody who wants to stop waits for more. */
+/* The most elements of a task: this bounds the time until a stop is noticed. */
 #define TASK_MAX ((size_t)1 << 20)
 
 /* A thread's integers of a group: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
@@ -350,8 +350,7 @@ static void widen_elements(tally_type type, const char *x, size_t n, double *out
     }
 }
 
-/* n ids, from number `first` on, as 32-bit ones: negative ones, and those of 2^31 and more, become some of 2^31 and
- * more. */
+/* Writes n ids, from number `first` on, as 32-bit ids. Ids below 0 or from 2^31 on become 2^31 or more. */
 #define NARROW_ALL(type)                                                                           \
     do {                                                                                           \
         const type *from = (const type *)s->ids + first;                                           \

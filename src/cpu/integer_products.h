@@ -149,7 +149,7 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
                 const vu64 t = multiply_low(c, b);
                 sum[1] += (r & half) + (t & half);
                 sum[2] += (r >> 32) + (t >> 32);
-            } else { /* twice the same */
+            } else { /* both products of unlike halves are equal */
                 low += r & half;
                 high += r >> 32;
             }

@@ -1,5 +1,5 @@
 /*
- * isa.c - which kernels this machine can run, and whether they have to ask for memory ahead.
+ * isa.c - which kernels this machine can run, and whether they have to prefetch.
  */
 #include "cpu/ahead.h"
 #include "cpu/kernel_path.h"

@@ -1,9 +1,9 @@
 /*
  * masked.c - see masked.h.
  *
- * Rows are taken in blocks. What the mask lets pass of a block is brought side by side, row by row: it stays in the caches, and is
- * segments without a mask, which the thread that has the block reduces as any others. Rows that run across memory, as
- * columns do, are brought side by side all together, so that memory is read in its order.
+ * Rows are taken in blocks. A thread packs the elements of a block that the mask shows, one row behind
+ * another. The packed block stays in the caches; the thread reduces it as segments without a mask. Rows
+ * that run across memory, as columns do, are packed together, so that memory is read in its order.
  */
 #include "cpu/masked.h"
 
@@ -21,7 +21,7 @@
 #define BLOCK     ((size_t)32 << 10) /* elements of a block, unless COLUMNS rows have more */
 #define ROWS_MOST ((size_t)8 << 10)  /* rows of a block */
 #define EACH_MOST ((size_t)8 << 10)  /* elements of a row; longer ones are left */
-/* Rows that are brought side by side together, at most and at least, and how many of their elements are asked for in advance. */
+/* The most and the least rows that are packed together, and how many elements of each are prefetched. */
 #define COLUMNS    ((size_t)64)
 #define COLUMNS_IN ((size_t)8)
 #define AHEAD      8

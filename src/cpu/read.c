@@ -1,7 +1,7 @@
 /*
  * read.c - plain reads of memory, for the read roof: the fastest that bytes can come in.
  *
- * Three ways that different machines like best: one stream; one stream asked for ahead; four streams.
+ * Three ways that different machines like best: one stream; one stream with prefetch; four streams.
  */
 #include "cpu/vector.h"
 

@@ -20,7 +20,7 @@
 #define ALONE_BYTES ((size_t)1 << 19)
 /* A run of fewer bytes is gathered with others rather than folded where it lies. */
 #define DIRECT_BYTES 2048
-/* Of a longer run so many bytes are folded at a time: nobody who wants to stop waits for more. */
+/* The most bytes of a run that are folded between two tests for a stop. */
 #define DIRECT_BYTES_MAX ((size_t)4 << 20)
 /* Tasks, at most, and the weight of one (row_weight()), at least. */
 #define TASKS_MAX   512
@@ -183,7 +183,7 @@ static void skip(struct run *r, size_t n, size_t element) {
     r->n -= n;
 }
 
-/* Whatever comes next is written, and stays if it is to be there: nothing is decided element by element. */
+/* Writes every element, and moves on only behind those that the mask shows: there is no branch for each. */
 #define PASS(type)                                                                                 \
     do {                                                                                           \
         const type *from = (const type *)(const void *)x;                                          \

@@ -57,7 +57,7 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
         loaded_;                                                                                   \
     })
 
-/* Asks for the lines `distance` bytes ahead of `bytes` bytes at p, into cache level `level`. A kernel with
+/* Prefetches the lines `distance` bytes ahead of `bytes` bytes at p, into cache level `level`. A kernel with
  * much arithmetic a line fills the processor's reorder buffer with it before the next misses enter there;
  * asking ahead keeps as many lines under way as a plain read does (docs/performance.md). */
 #define PREFETCH(p, bytes, distance, level)                                                        \

@@ -467,7 +467,7 @@ static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory
     return enter(gpu);
 }
 
-/* Makes the ring's memory and events. Where one of them cannot be had, frees the others and returns NULL. */
+/* Makes the ring's memory and events. If one of them fails, frees the others and returns NULL. */
 static char *ring_open(struct gpu *gpu) {
     void *memory = NULL;
     CUresult error =

@@ -34,7 +34,7 @@ struct gpu_program {
     char *root;        /* what it was made from */
     bool stays;        /* until the cache is closed */
     bool elsewhere;    /* a launch of it has gone to a queue that is not the struct gpu's */
-    bool begins_early; /* its launches may begin before what was put under way earlier has ended */
+    bool begins_early; /* its launches may begin before what was enqueued earlier has ended */
     LIST_HEAD(, gpu_kernel) kernels;
     TAILQ_ENTRY(gpu_program) link;
 };

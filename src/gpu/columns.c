@@ -17,7 +17,7 @@ struct columns_layout {
     bool wide;       /* a unit is several columns */
     unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
     unsigned join_width, join_strands, join_tiles;                /* the same for `join` */
-    uint64_t words; /* of the work: the states of chunks */
+    uint64_t words; /* of the workspace: the states of chunks */
 };
 
 /* ---- Which problems ------------------------------------------------------------------------ */
@@ -134,7 +134,7 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
 #define CHUNK_TILES      2 /* the least tiles' rows of a chunk */
 #define JOIN_CHUNKS      8 /* chunks that a thread of `join` should have, ... */
 #define JOIN_WIDTH_LEAST 4 /* ... but its tile has at least this many results side by side */
-/* What it costs that half of the strands tell the other half their states, in rows that a thread adds. */
+/* The cost of a step of reduce_strands(), in rows that a thread adds. */
 #define MEETING 2.5
 
 static uint64_t parts_of(uint64_t whole, uint64_t part) {

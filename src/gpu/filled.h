@@ -1,5 +1,5 @@
 /*
- * filled.h - filled copies: an array's elements side by side in the work, and for each that a mask hides a neutral
+ * filled.h - filled copies: an array's elements side by side in the workspace, and for each that a mask hides a neutral
  * element (kernels/filled.cu). What is fast for rows and columns then does those with a mask, too, and those whose
  * elements lie apart; rows' counts of the elements that the mask lets pass lie beside the copy where results depend on
  * them.
@@ -10,7 +10,7 @@
 #include "gpu/queue.h"
 #include "gpu/strategy.h"
 
-/* The places of the filled copy in the work, in words. */
+/* The places of the filled copy in the workspace, in words. */
 struct filled_layout {
     uint64_t to, counts; /* counts: 0 where there are none */
     bool in_order;       /* the copy's axes are in the order of rows */
@@ -24,7 +24,7 @@ bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_ord
 void filled_lay_out(const struct shaped *copy, bool in_order, struct area *area,
                     struct filled_layout *l);
 tally_status filled_prepare(struct queue *queue);
-/* Puts the copy of the call's array under way, to the call's work, and the counts; `plan` is that of the call. */
+/* Enqueues the copy of the call's array, to the call's workspace, and of the counts; `plan` is that of the call. */
 tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
                             const struct parts_plan *plan, const struct filled_layout *l);
 /* Returns whether the kernels that reduce the copy must know that it is one: they need counts, or

@@ -123,7 +123,7 @@ struct gpu_api {
     tally_status (*launch)(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments, size_t count);
     tally_status (*finish)(struct gpu *gpu); /* waits for all that is under way */
-    /* Device time, in seconds, of what is put under way between mark(0) and mark(1); waits for it. */
+    /* Device time, in seconds, of what is enqueued between mark(0) and mark(1); waits for it. */
     tally_status (*mark)(struct gpu *gpu, int which);
     tally_status (*elapsed)(struct gpu *gpu, double *seconds);
 };

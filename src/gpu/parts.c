@@ -55,7 +55,7 @@ _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
 
-/* A reduction's layout of the work, in words unless the name says bytes. */
+/* A reduction's layout of the workspace, in words unless the name says bytes. */
 struct parts_layout {
     uint64_t n;             /* elements in all rows, at most */
     uint64_t piece, pieces; /* of `fold`: a piece's weight, and how many there are */
@@ -65,11 +65,11 @@ struct parts_layout {
     bool aside;      /* ... and copied side by side in it: whatever follows finds sorted groups */
     bool compacted;  /* ... which leaves out what a mask hides, for the tree alone */
     bool starts_own; /* the work has offsets that say where rows begin */
-    bool gathered;   /* the tree's elements are copied to the work, side by side */
+    bool gathered;   /* the tree's elements are copied to the workspace, side by side */
     unsigned passes, digit; /* of the sort, and bits of the digit of each */
     unsigned arrays;        /* that the sort carries along; 0: elements' numbers */
     uint64_t workers;       /* which count digits: kernels/sort.cu */
-    /* Where these begin in the work. What is carried, by array, and the ids are at [0] in the end, and at [1] before the
+    /* Where these begin in the workspace. What is carried, by array, and the ids are at [0] in the end, and at [1] before the
      * last pass. */
     uint64_t edges, carried[2][2], keys[2], counts, totals, starts, copy, values;
     uint64_t slots;                  /* room for the values of so many leaves of trees */
@@ -78,8 +78,8 @@ struct parts_layout {
     struct filled_layout filled;     /* ... that lies here */
     bool alone;                      /* the strategy does all rows, and wants no order */
     bool marked;                     /* rows that it leaves are marked, a byte each */
-    uint64_t left, own; /* where the work says which these are, and the strategy's own words */
-    size_t bytes;       /* of the work */
+    uint64_t left, own; /* where the workspace says which these are, and the strategy's own words */
+    size_t bytes;       /* of the workspace */
     struct area area;
 };
 
@@ -162,7 +162,7 @@ static bool makes_keys(const struct shaped *s) {
            !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
 }
 
-/* Plans how elements are brought into an order, and where in the work. */
+/* Plans how elements are brought into an order, and where in the workspace. */
 static void lay_out_order(const struct queue *queue, const struct shaped *s, struct parts_layout *l,
                           struct area *area) {
     const unsigned most = sorts_tiles(queue) ? SORT_TILE_BITS : SORT_THREAD_BITS(queue->block);
@@ -408,7 +408,7 @@ static unsigned looks_grid(const struct run *r, uint64_t n) {
     return blocks < most ? (unsigned)blocks : most;
 }
 
-/* Puts a sort of the elements by their groups under way, or of those that a mask leaves. */
+/* Enqueues a sort of the elements by their groups, or of those that a mask leaves. */
 static tally_status sort(struct run *r, const struct parts_plan *plan) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
@@ -463,7 +463,7 @@ static tally_status sort(struct run *r, const struct parts_plan *plan) {
     return s;
 }
 
-/* Puts a copy of the tree's elements under way, side by side, in the order that the plan says. */
+/* Enqueues a copy of the tree's elements, side by side, in the order that the plan says. */
 static tally_status copy(struct run *r, const struct parts_plan *plan) {
     TALLY_PATH("elements of trees, side by side");
     const uint64_t bytes = 8 * r->l.copy;
@@ -489,7 +489,7 @@ static void turn_aside(struct run *r) {
     r->c = &r->aside;
 }
 
-/* Puts the launches under way that bring elements into an order; notes in the plan where its numbers are. */
+/* Enqueues the launches that bring elements into an order; notes in the plan where its numbers are. */
 static tally_status bring_into_order(struct run *r, struct parts_plan *ordered) {
     const struct parts_layout *l = &r->l;
     if (!parts_can_order(r->c->s)) return cannot_order(r->c->s);
@@ -500,7 +500,7 @@ static tally_status bring_into_order(struct run *r, struct parts_plan *ordered) 
     return s == TALLY_OK && l->gathered ? copy(r, ordered) : s;
 }
 
-/* Puts the launch under way that writes where rows begin, unless the sort has done that. */
+/* Enqueues the launch that writes where rows begin, unless the sort has done that. */
 static tally_status find_starts(struct run *r, const struct parts_plan *ordered) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
@@ -527,8 +527,8 @@ static tally_status find_starts(struct run *r, const struct parts_plan *ordered)
     return launch(r, STARTS, grid > wide ? grid : wide, arguments, 6);
 }
 
-/* Puts the launches under way that say where rows begin and which elements they have: the check of offsets, the order,
- * the offsets in the work. Notes in the run where these are. */
+/* Enqueues the launches that say where rows begin and which elements they have: the check of offsets, the order,
+ * the offsets in the workspace. Notes in the run where these are. */
 static tally_status find_rows(struct run *r) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
@@ -710,7 +710,7 @@ static uint64_t next_mark(struct queue *queue) {
     return queue->mark = queue->mark % 255 + 1;
 }
 
-/* Puts a filled copy of the array under way, and has the strategy reduce that. What it leaves is reduced from the array
+/* Enqueues a filled copy of the array, and has the strategy reduce that. What it leaves is reduced from the array
  * itself. */
 static tally_status fill(struct run *r, struct parts_run *own) {
     const struct parts_call *c = r->c;
@@ -735,7 +735,7 @@ static tally_status fill(struct run *r, struct parts_run *own) {
     return filled_enqueue(r->queue, c, &r->plan, &r->l.filled);
 }
 
-/* Has the strategy put its launches under way, after clearing what has to be 0 before them: the bits of rows that it
+/* Has the strategy enqueue its launches, after clearing what has to be 0 before them: the bits of rows that it
  * leaves, or all words of one that is alone. Marks need none where there are words at all. */
 static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;

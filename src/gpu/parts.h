@@ -25,19 +25,19 @@ bool parts_can_order(const struct shaped *s);
 tally_status parts_prepare(struct queue *queue, const struct shaped *s);
 /* Returns the bytes of the reduction's workspace. */
 size_t parts_workspace(const struct queue *queue, const struct shaped *s);
-/* Puts the reduction under way. */
+/* Enqueues the reduction. */
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call);
 /* Returns whether a reduction has so few elements that a single launch is best. That launch clears
  * nothing and needs no work. It reduces a whole array, or rows without an outcome (`ignore_errors`). */
 bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each);
 /* Finds the kernels for few elements. */
 tally_status parts_prepare_few(struct queue *queue);
-/* Puts the reduction of a whole array of few elements under way; `results` gets a tally_result for each value. */
+/* Enqueues the reduction of a whole array of few elements; `results` gets a tally_result for each value. */
 tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
                                const struct inputs *in, struct gpu_memory *results);
-/* Puts the outcome under way to `to`, as a tally_outcome. */
+/* Enqueues the outcome to `to`, as a tally_outcome. */
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to);
-/* Returns the outcome, from the first PARTS_OUTCOME_BYTES of the work. */
+/* Returns the outcome, from the first PARTS_OUTCOME_BYTES of the workspace. */
 struct parts_outcome parts_outcome(const uint64_t *word);
 
 #endif

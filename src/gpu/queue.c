@@ -373,7 +373,7 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                               arguments, 9);
 }
 
-/* Puts the values of leaves, and of subtrees of up to 2^level of them, under way to `values`, behind the arrays of `area`;
+/* Enqueues the values of leaves, and of subtrees of up to 2^level of them, to `values`, behind the arrays of `area`;
  * *at becomes the number of the first node of that level. The last launch has the request, and so gives the value. */
 static tally_status launch_tree(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                                 uint64_t n, unsigned level, const struct area *area,
@@ -441,7 +441,7 @@ tally_status queue_clear(struct queue *queue, const struct problem *p) {
     return s;
 }
 
-/* Puts the folds of all parts but the tree under way, with the head that begins at word `first` of `heads`. */
+/* Enqueues the folds of all parts but the tree, with the head that begins at word `first` of `heads`. */
 static tally_status fold_all(struct queue *queue, const struct problem *p, const struct layout *l,
                              const struct inputs *in, struct gpu_memory *heads, uint32_t first,
                              struct gpu_memory *work) {
@@ -492,7 +492,7 @@ static bool is_alone(const struct queue *queue, const struct problem *p, const s
     return has_alone(queue) && grid_for(queue, p, r, n) == 1;
 }
 
-/* Puts the launches for the values that a kernel gives by itself under way. The head, in `heads`, is 0, and is 0 again
+/* Enqueues the launches for the values that a kernel gives by itself. The head, in `heads`, is 0, and is 0 again
  * afterwards; a block that is alone, and a tree, need none. */
 static tally_status start_values(struct queue *queue, const struct problem *p,
                                  const struct layout *l, const struct inputs *in,
@@ -618,7 +618,7 @@ static const char *never_whole(const struct path_table *t, const unsigned at[PAT
 PATH_TABLE(whole_paths, "whole arrays on a GPU", never_whole, &way_axis, &path_ops, &path_types);
 #endif
 
-/* Puts the values that a kernel gives by itself under way, with a head of the queue's or else one in the workspace. */
+/* Enqueues the values that a kernel gives by itself, with a head of the queue's or else one in the workspace. */
 static tally_status enqueue_values(struct queue *queue, const struct problem *p,
                                    const struct layout *l, const struct inputs *in,
                                    struct gpu_memory *work, const void *workspace,
@@ -699,7 +699,7 @@ static struct lower_plan make_plan(const struct problem *p, const struct layout 
     return plan;
 }
 
-/* Puts the lowering of records in `heads`, from word `first` on, to values under way. The first `clear` words there are
+/* Enqueues the lowering of records in `heads`, from word `first` on, to values. The first `clear` words there are
  * then made 0. */
 static tally_status lower_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               uint64_t n, uint64_t root, struct gpu_memory *heads, uint32_t first,
@@ -711,7 +711,7 @@ static tally_status lower_all(struct queue *queue, const struct problem *p, cons
     return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 5);
 }
 
-/* Puts records of all parts, and the values out of them, under way. The records of a problem of one value, but
+/* Enqueues records of all parts, and the values out of them. The records of a problem of one value, but
  * for a tree's, are in a head of the queue's, if there is one, which `lower` clears; else they are in the workspace. */
 static tally_status start_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               const struct inputs *in, struct gpu_memory *work,

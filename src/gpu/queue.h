@@ -147,7 +147,7 @@ uint64_t queue_launch_max(const struct queue *queue);
 
 /* ---- Records: clear, fold any number of times, take ---- */
 
-/* Begins records of nothing in queue->work, for all parts but PART_TREE. */
+/* Begins records of no elements in queue->work, for all parts but PART_TREE. */
 tally_status queue_clear(struct queue *queue, const struct problem *p);
 /* Adds elements to them. */
 tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in);
@@ -156,7 +156,7 @@ tally_status queue_take(struct queue *queue, const struct problem *p, struct sta
 
 /* ---- Trees ---- */
 
-/* Puts the values of n > 0 elements' subtrees of 2^level leaves under way to queue->values; *at is the byte at which
+/* Enqueues the values of n > 0 elements' subtrees of 2^level leaves to queue->values; *at is the byte at which
  * they begin there. */
 tally_status queue_leaves(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                           uint64_t n, unsigned level, size_t *at);
@@ -175,7 +175,7 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
 tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_t n, size_t *bytes);
 /* Returns that number of bytes. */
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n);
-/* Puts the reduction of any problem under way, in memory `work` of any content, a buffer that stands for the caller's
+/* Enqueues the reduction of any problem, in memory `work` of any content, a buffer that stands for the caller's
  * `workspace`; its values go to `results`, a tally_result each. */
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
                            struct gpu_memory *work, const void *workspace,
@@ -192,7 +192,7 @@ struct records {
 };
 
 /* Finds the kernels for records of a problem without the canonical tree and, where `heads`, makes the heads, for
- * which it waits. Then queue_enqueue_records() puts the records under way: to a head of the queue's where there is
+ * which it waits. Then queue_enqueue_records() enqueues the records: to a head of the queue's where there is
  * nothing but sums, else to the first words of `work`, a buffer that stands for the caller's `workspace`. */
 tally_status queue_prepare_records(struct queue *queue, const struct problem *p, bool heads);
 tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,

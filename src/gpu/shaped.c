@@ -504,7 +504,7 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
     return gpu_leave_theirs(d, status);
 }
 
-/* Puts a reduction for each value under way: a kernel is handed memory without addresses as one buffer, and each value's
+/* Enqueues a reduction for each value: a kernel is handed memory without addresses as one buffer, and each value's
  * results are another. */
 static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
                                    struct parts_call *c) {

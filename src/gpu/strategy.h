@@ -17,7 +17,7 @@
 
 #include "kernels/parts.h"
 
-/* The memory of a reduction in parts. Nobody reads the pointers of the shape. */
+/* The memory of a reduction in parts. The pointers of the shape are not used. */
 struct parts_call {
     const struct shaped *s;
     struct gpu_memory *x, *y, *mask, *offsets, *ids; /* NULL where there is none */
@@ -27,28 +27,28 @@ struct parts_call {
     uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
     unsigned only;                 /* the values that are wanted: from `only` on ... */
     unsigned values;               /* ... so many */
-    bool ignore_errors;                  /* nobody will look at the outcome */
-    bool written;                  /* all of the work has been written before, whatever it holds */
+    bool ignore_errors;                  /* the caller wants no outcome */
+    bool written;                  /* all of the workspace has been written before, whatever it holds */
     int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
 };
 
-/* A strategy's call: the reduction, its plan, and its part of the work. */
+/* A strategy's call: the reduction, its plan, and its part of the workspace. */
 struct parts_run {
     struct queue *queue;
     const struct parts_call *call;
     struct gpu_memory *offsets; /* where rows begin, if plan.rows.kind is not 0 */
     struct parts_plan plan;
-    uint64_t own; /* the first of its words in the work */
+    uint64_t own; /* the first of its words in the workspace */
 };
 
 struct strategy {
     /* Whether it does the problem, on rows of this shape, on this queue's device. */
     bool (*takes)(const struct queue *queue, const struct shaped *s);
-    /* How many words of the work it wants; NULL: none. */
+    /* How many words of the workspace it wants; NULL: none. */
     uint64_t (*words)(const struct queue *queue, const struct shaped *s);
     /* Finds its kernels, so that nothing has to be compiled later; NULL: nothing to do. */
     tally_status (*prepare)(struct queue *queue, const struct shaped *s);
-    /* Puts its launches under way. The bits of `left` are 0 before. */
+    /* Enqueues its launches. The bits of `left` are 0 before. */
     tally_status (*enqueue)(struct parts_run *run);
     /* Groups: it wants no order and does all of them itself; its words are 0 before it, too. */
     bool unordered;
@@ -72,7 +72,7 @@ unsigned problem_ends(const struct problem *p);
  * (kernels/end_keys.h). */
 uint64_t problem_flip(const struct problem *p);
 
-/* Arguments of a launch: by value, or a piece of memory, which may be NULL. */
+/* Arguments of a launch: by value, or a buffer, which may be NULL. */
 extern void *const parts_nothing;
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }

@@ -28,7 +28,7 @@ static tally_status prepare(struct queue *queue) {
     return s;
 }
 
-/* The caller's memory as pieces of the device's. */
+/* The caller's memory as buffers. */
 struct pieces {
     struct gpu_memory *x, *bounds, *words, *spare, *failed, *workspace, *out, *outcome;
 };

@@ -112,7 +112,7 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "words of ranks: %s is NULL", what);
 }
 
-/* Puts the records under way, and writes their places into the plan. If the launch that reads them
+/* Enqueues the records, and writes their places into the plan. If the launch that reads them
  * fails, they are not cleared, and the workspace loses its head: queue_give_up(). */
 static tally_status launch_records(struct gpu_device *d, const struct problem *p,
                                    const struct inputs *in, struct words_plan *plan,
@@ -125,7 +125,7 @@ static tally_status launch_records(struct gpu_device *d, const struct problem *p
     return s;
 }
 
-/* Puts the records, and the words out of them, under way. */
+/* Enqueues the records, and the words out of them. */
 static tally_status launch_words(struct gpu_device *d, const struct problem *p,
                                  const struct inputs *in, struct words_plan *plan,
                                  struct gpu_memory *work, const void *workspace,

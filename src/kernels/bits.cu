@@ -2,7 +2,7 @@
  * bits - and, or, xor by the bits of an element.
  *
  * All three go by whole words of 32 bits, whatever the element's size: the elements in a word are combined at the end.
- * The result of `and` is kept complemented, so that the record of nothing is 0.
+ * The result of `and` is kept complemented, so that the record of no elements is 0.
  */
 #include "tuning.h"
 

@@ -4,7 +4,7 @@
  * An array is slabs of rows of columns: one result for each slab and column. A block takes a tile: `width` units of
  * neighbouring columns - a unit is what a thread loads at a time, one column or several - by `strands` strands of rows
  * by `depth` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
- * are left in the work and joined.
+ * are left in the workspace and joined.
  *
  * Before including this header, define u32, i32, u64 and i64.
  */
@@ -21,7 +21,7 @@ typedef struct columns_plan {
     u64 out[COLUMNS_VALUES];   /* the byte where each value's results begin */
     u32 value[COLUMNS_VALUES]; /* each value's operator, and from bit 8 on its type */
     u64 left;                  /* as in parts_plan */
-    u64 states;                /* the word of the work where the states of chunks begin */
+    u64 states;                /* the word of the workspace where the states of chunks begin */
     u32 values;
     u32 width, strands, depth; /* of a tile: units, strands, slabs */
     u32 tiles, chunks, groups; /* tiles across; chunks of rows; groups of `depth` slabs */

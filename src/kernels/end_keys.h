@@ -2,7 +2,7 @@
  * end_keys.h - extremes as the greatest of keys: unsigned integers of an element's size that sort as elements do, or,
  * for the least element, the other way round. A NaN has a key above all others.
  *
- * No float has the key 0; an integer that has it is what an extreme of nothing is.
+ * Key 0 is the state of no elements. No float has it, and the integer that has it is the identity.
  *
  * Before including this header, include operators.h and lower.h.
  */

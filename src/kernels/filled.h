@@ -13,7 +13,7 @@
 
 typedef struct filled_plan {
     u64 n;       /* elements */
-    u64 to;      /* the word of the work from which on they lie in the copy, an even one */
+    u64 to;      /* the word of the workspace from which on they lie in the copy, an even one */
     u64 neutral; /* the bits of the element that stands where one is masked, again and again */
     i64 x, mask; /* the index of the first element in each */
     u32 width;   /* bits of an element */

@@ -144,7 +144,7 @@ INLINED void merge_alone(u64 *record, SHARED u64 *warps, SHARED u64 *exchange) {
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
         record[k] = lane < there ? warps[lane * WORDS + k] : 0;
-    MERGE_WARP(WARPS); /* the other lanes' are those of nothing */
+    MERGE_WARP(WARPS); /* the other lanes' are records of no elements */
 }
 
 /* Reduces n <= blockDim.x * TILE elements in one block, of as few warps as that takes. It loads a

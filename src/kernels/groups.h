@@ -25,8 +25,8 @@ typedef struct groups_plan {
     u64 number_first; /* the number of the first result here among all that the caller asked for */
     u64 out[GROUPS_VALUES];   /* the byte where each value's results begin */
     u32 value[GROUPS_VALUES]; /* each value's operator, and from bit 8 on its type */
-    u64 left; /* the word of the work where a bit for each group says whether it is for `zeros` */
-    u64 records;             /* the word of the work where the groups' records begin */
+    u64 left; /* the word of the workspace where a bit for each group says whether it is for `zeros` */
+    u64 records;             /* the word of the workspace where the groups' records begin */
     u32 values, first_value; /* how many; which of the problem's the first is */
     u32 several;             /* the caller's problem has several values; here may be one of them */
     u32 ids;                 /* their type */

@@ -50,7 +50,7 @@ __device__ u32 load_group(const GLOBAL u8 *ids, u32 type, u64 i) {
 }
 
 /* Loads a tile; the thread's first element is number `first`. If an id that is no group's is an
- * error, PARTS_BAD in the work becomes the least number of such an element. */
+ * error, PARTS_BAD in the workspace becomes the least number of such an element. */
 INLINED void load_tile(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                        GLOBAL u64 *work, const groups_plan *p, u64 first, tile *t) {
     const GLOBAL element *from = x + (p->x + (i64)first);

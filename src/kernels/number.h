@@ -76,7 +76,7 @@ SELDOM void number_close(number *a, i32 count, i64 above) {
     a->digit[count + 1] = (u32)(above >> 32);
     a->count = count + 2;
     if (a->negative) {
-        u64 one = 1; /* the magnitude: every digit turned over, plus one */
+        u64 one = 1; /* two's complement: invert every digit and add one */
         UNROLL_NOT
         for (i32 i = 0; i < a->count; i++) {
             const u64 digit = (u64)(~a->digit[i]) + one;

@@ -262,7 +262,7 @@ PURE void add_whole(u64 bits, u64 beside, const parts_plan *p, cell *c) {
     }
 }
 
-/* Adds an element to all that goes by its bits: counts, bits and extremes. */
+/* Adds an element to the counts, bits and extremes. */
 PURE void add_bits(u64 bits, u64 index, const parts_plan *p, cell *c) {
     const u32 type = p->lower.type, width = width_of(type);
     const u64 all = all_bits(width), rest = is_float(type) ? all >> 1 : all;
@@ -584,7 +584,7 @@ __device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL 
     }
 }
 
-/* Writes a row's values; returns whether all could be had. */
+/* Writes a row's values; returns whether its sums determine all of them. */
 __device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const row_sum *b,
                        const u64 *known) {
     u32 lost = b->lost;
@@ -789,7 +789,7 @@ INLINED void reduce_block_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *
 #endif
 }
 
-/* Writes all values of a row of floats from its sums in two doubles; returns whether all could be had. */
+/* Writes all values of a row of floats from double-doubles; returns whether these determine them. */
 __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 *known,
                         const sum *sums, u32 lost) {
     const u64 n = known[W_N], correction = p->lower.ddof;
@@ -1030,7 +1030,7 @@ KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
         work[to + i] = first_not_below(ids, work, &plan, n, row_start(offsets, plan.rows, i));
 }
 
-/* Copies elements side by side, in their order, to the byte `to` of the work: for the canonical tree. */
+/* Copies elements side by side, in their order, to the byte `to` of the workspace: for the canonical tree. */
 KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan plan) {
     wait_for_earlier();
     const u32 width = width_of(plan.lower.type);

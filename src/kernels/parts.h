@@ -46,7 +46,7 @@ typedef struct part_extent {
 
 enum { PARTS_AXES = 1, PARTS_SEGMENTS, PARTS_GROUPS };
 
-/* The error words, the first ones of the work; all ones: no error. */
+/* The error words, the first ones of the workspace; all ones: no error. */
 enum {
     PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
     PARTS_BAD,    /* the first offset, or id, that is wrong */
@@ -60,15 +60,15 @@ typedef struct parts_plan {
     part_rows tree; /* where the tree's leaves' elements begin */
     u64 piece;      /* weight of a piece, ... */
     u64 pieces;     /* ... and how many they are */
-    u64 edges;      /* word of the work where the records of rows that were cut begin */
-    u64 left;   /* where the work says which rows are for `fold` (PARTS_LEFT_AT()); 0: all are */
-    u64 order;  /* the word of the work where the order begins; 0: there is none */
-    u64 values; /* the byte of the work where the tree's values begin */
+    u64 edges;      /* word of the workspace where the records of rows that were cut begin */
+    u64 left; /* where the workspace says which rows are for `fold` (PARTS_LEFT_AT()); 0: all are */
+    u64 order;        /* the word of the workspace where the order begins; 0: there is none */
+    u64 values;       /* the byte of the workspace where the tree's values begin */
     i64 x, y, mask;   /* the index of the first element in each */
     i64 out_first;    /* the index of the first result */
     u64 number_first; /* its number among all that the caller asked for */
     u64 n;            /* segments, groups: elements of x */
-    u64 counts;       /* the word of the work where filled rows' counts begin; 0: there are none */
+    u64 counts; /* the word of the workspace where filled rows' counts begin; 0: there are none */
     u32 cut, parts;   /* PARTS_AXES ...; a bit for each PLAN_... that there is */
     u32 sums;         /* words of the sums in a record */
     u32 team;         /* threads for a row in `quick`: 1, or WARP */
@@ -78,7 +78,7 @@ typedef struct parts_plan {
     u32 several;      /* the caller's problem has several values; here may be one of them */
     u32 first_value;  /* which of these the first here is */
     u32 xored;        /* the part of bits is for xor */
-    u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the work */
+    u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the workspace */
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
     u32 filled;       /* in x a neutral element stands for each that a mask hid (filled.cu), ... */
@@ -105,7 +105,7 @@ typedef struct part_leaves_plan {
  * leaves: from a to b there are floor(b / 4096) - floor(a / 4096) + 1 >= ceil((b - a) / 4096). */
 #define PARTS_SLOT(start, row) ((start) / PARTS_LEAF + (row))
 
-/* Where the work says which rows a strategy leaves: from word PARTS_LEFT_AT(left) on. The first word is `left` itself if
+/* Where the workspace says which rows a strategy leaves: from word PARTS_LEFT_AT(left) on. The first word is `left` itself if
  * there are any. Behind it there is a bit for each row, in words that were 0 before; or, where there is a mark (1 to 255), a
  * byte for each row, which is left if its byte is the mark. Marked words may hold anything before: a row whose byte is the
  * mark by chance is done once more, with the same result. So nothing has to clear them. */

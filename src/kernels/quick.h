@@ -39,7 +39,7 @@ __device__ quick_sum quick_sum_of(digit_range sum, u32 *lost) {
     double weight = double_from((u64)(1023 + exponent) << 52);
     for (u32 k = 0; k < QUICK_DIGITS && k < sum.count; k++) {
         const u32 i = sum.count - 1 - k, digit = (u32)sum.digit[i];
-        /* The magnitude's digits are turned over, and the lowest, which is not 0, is 1 more. */
+        /* Two's complement: the magnitude's digits are inverted, and the lowest, which is not 0, gains 1. */
         const double mine = q.negative ? (double)~digit + (i == 0) : (double)digit;
         double left, more;
         q.magnitude.s = two_sum(q.magnitude.s, weight * mine, &left);

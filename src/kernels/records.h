@@ -65,7 +65,7 @@ __device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange
         UNROLL
         for (u32 k = 0; k < WORDS; k++)
             record[k] = lane < WARPS ? warps[lane * WORDS + k] : 0;
-        MERGE_WARP(WARPS); /* the other lanes' are those of nothing */
+        MERGE_WARP(WARPS); /* the other lanes' are records of no elements */
     }
 #endif
 }

@@ -112,7 +112,7 @@ enum {
 #define PACK        (16 / (u32)sizeof(element)) /* elements of a load */
 #define LOADS       4u                          /* a lane's loads of packs under way at once */
 #define CHUNK       (LOADS * PACK)              /* elements of these loads */
-#define CHUNKS      (64 / CHUNK) /* so many of these before a lane looks whether its sum is exact */
+#define CHUNKS      (64 / CHUNK) /* of them a lane adds before it tests whether its sum is exact */
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
 #define TEAM_LOG    3            /* log2 of the largest team below a whole warp */
@@ -824,8 +824,8 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
 }
 #endif
 
-/* Returns the bits of the v-th value of n > 0 elements; of an index, the element's number. *lost is set where they
- * cannot be had. */
+/* Returns the bits of the v-th value of n > 0 elements; of an index, the element's number. Sets *lost if the
+ * state does not determine it. */
 PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
 #if defined(KIND_FLOATS)
 #if defined(TYPE_F32) && !defined(HAS_SQUARES)

@@ -233,7 +233,7 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
     __shared__ u32 tally[DIGITS];
     wait_for_earlier();
     const GLOBAL u32 *from = keys_of(ids, work, &sort);
-    const u32 checks = !sort.keys && !plan.skip_outside; /* nobody has done that */
+    const u32 checks = !sort.keys && !plan.skip_outside; /* no other kernel has checked the ids */
     const u64 n = places(work, &plan, &sort), tiles = tiles_of(n, gridDim.x);
     for (u32 d = threadIdx.x; d < 1u << sort.bits; d += BLOCK)
         tally[d] = 0;

@@ -309,7 +309,7 @@ PURE u64 terms_value_of_limbs(const terms_plan *p, terms_layout l, i64 *limb) {
     const u64 below = ((u64)1 << l.counters) - 1, counts = low & below;
     limb[0] &= (i64)(~below & 0xffffffffu);
     limb[1] &= (i64)(~below >> 32);
-    u64 one = negative; /* the magnitude: every digit turned over, plus one */
+    u64 one = negative; /* two's complement: invert every digit and add one */
     for (u32 i = 0; i < TERMS_LIMBS && negative; i++) {
         one += ~(u64)limb[i] & 0xffffffffu;
         limb[i] = (i64)(one & 0xffffffffu);

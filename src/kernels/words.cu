@@ -48,7 +48,7 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
             out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
 }
 
-/* Packs a part of the work. Part k < SUMS writes the words of sum k, and makes its record 0 if
+/* Packs a part of the workspace. Part k < SUMS writes the words of sum k, and makes its record 0 if
  * plan.clears. Part SUMS writes everything else: n, bits, the count of elements other than zero,
  * and the gathered words. It also makes failed[0] and failed[1] 0. All threads of a block call
  * this; digit[] and masks[] are the block's own. */
