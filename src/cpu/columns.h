@@ -6,7 +6,7 @@
  * kept as two doubles, s + e, and a bound b on the error of that: additions are error-free (TwoSum), what does
  * not go into s goes into e, and what does not go into e is added to b. Where b is 0, s + e is the exact sum.
  * Where not, it is so near that rounding s + e - b and s + e + b almost always gives the same value, and if so
- * that is the right one. Only columns for which not even that holds are done again the long way.
+ * that is the right one (Ziv's rounding test). Only the other columns are done again exactly.
  */
 #ifndef TALLY_CPU_COLUMNS_H
 #define TALLY_CPU_COLUMNS_H

@@ -91,8 +91,8 @@ static void note_products(const struct problem *p, const char *x, const char *y,
 /* Bytes of a block that is searched for an extreme and its index. They stay in the second-level cache, as a block
  * that has a new extreme is gone through again to find where it is. */
 #define SEARCH_BYTES ((size_t)512 << 10)
-/* Bytes that the parts of a problem take in turn, where there are several: they stay in the second-level cache.
- * Problems that may be decided early take as many between two looks at whether they are. */
+/* Bytes of a block that several monoids fold in turn: it stays in the second-level cache. Problems that
+ * a few elements may decide test for that after each such block. */
 #define SHARED_BYTES ((size_t)256 << 10)
 
 static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct problem *p) {

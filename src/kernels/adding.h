@@ -157,8 +157,8 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 }
 #endif
 
-/* Of 16-bit elements a tile has so many that registers do not do for adding all of them element by element at once:
- * such a tile lies in local memory meanwhile, where an index picks elements, and the loop stays a loop. */
+/* A tile of 16-bit elements has too many for an unrolled loop's registers. So the loop is not unrolled,
+ * and the tile lies in local memory, where an index picks elements. */
 #if defined(__CUDACC__) && CHAINED && !defined(TYPE_F32) && !defined(TYPE_F64)
 #define UNROLL_UNFITTING _Pragma("unroll 4")
 #else

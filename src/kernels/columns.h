@@ -1,9 +1,10 @@
 /*
  * columns.h - the argument of the kernels that reduce columns (columns.cu). Kernels and the host read it alike.
  *
- * An array is slabs of rows of columns: one result for each slab and column. A block takes a tile: `width` units of
- * neighbouring columns - a unit is what a thread loads at a time, one column or several - by `strands` strands of rows
- * by `depth` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
+ * An array is slabs of rows of columns: one result for each slab and column. A unit is the one or few
+ * neighbouring columns that a thread loads at a time. A strand is every `strands`-th row, which one
+ * thread adds. A block takes a tile of `width` units by `strands` strands by `depth` slabs, with a
+ * thread for each. Where there are too few tiles for the device, rows are cut into chunks, whose states
  * are left in the workspace and joined.
  *
  * Before including this header, define u32, i32, u64 and i64.

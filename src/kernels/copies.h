@@ -6,10 +6,10 @@
  *     wait_for_copies(n)            until all but the last n groups of this thread have arrived; n is a constant
  *     sync_warp()                   a barrier of the warp: its lanes see what each had copied and waited for; not in OpenCL
  *
- * What a thread has copied it may read after the wait; others may after a barrier, too. A tile in registers is on its
- * way only until the compiler moves it to other registers, which it does where it likes; a tile in shared memory is
- * until somebody waits for it. On machines without such copies begin_copy() copies at once, and STAGES, how many tiles
- * a ring of them has, is 1.
+ * A thread may read what it has copied after the wait; other threads after a barrier, too. A load into
+ * registers is waited for wherever the compiler first moves the registers; a copy into shared memory only
+ * by wait_for_copies(). On machines without such copies begin_copy() copies at once, and STAGES, the
+ * number of tiles in a ring, is 1.
  */
 #ifndef TALLY_COPIES_H
 #define TALLY_COPIES_H

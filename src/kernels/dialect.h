@@ -22,7 +22,7 @@
  *     size: BLOCK_MAX values for one a thread.
  *   - A helper that touches memory is __device__ and names the address space of its pointers; one
  *     that only computes is PURE: a simulation runs it as a single instruction, whatever it branches on.
- *   - Whoever calls a shuffle declares `__shared__ word exchange[EXCHANGE]`, one place a thread in
+ *   - A kernel that calls a shuffle declares `__shared__ word exchange[EXCHANGE]`, one place a thread in
  *     OpenCL 1.2, which has no shuffles, and unused elsewhere.
  *   - A condition that guards shuffles or barriers, and so is the same for a whole warp or block, is
  *     written UNIFORM(condition). OpenCL takes such a branch always: shuffles are barriers there,

@@ -1,6 +1,6 @@
 /*
  * filled - a copy of an array in which elements lie side by side, and in the place of each that a mask hides there is a
- * neutral one: the element that changes no result. Whoever reads the copy needs to know of no mask and of no strides
+ * neutral one: the element that changes no result. A kernel that reads the copy needs no mask and no strides
  * (src/gpu/filled.h).
  *
  * fill_in: a thread makes packs of 16 bytes of the copy, where these lie in the array as packs, too; else one element

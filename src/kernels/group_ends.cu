@@ -10,7 +10,7 @@
  *   FOLD_COUNT  how many elements are not zero, and how many there are
  *
  * A word of no elements is 0. A word of an extreme is raised: a thread that finds a lesser one there puts its own in
- * its place, which of random elements few do. A count is added to.
+ * its place, which few of random elements do. A count is added to.
  *
  * many: each element goes to the words in global memory. few: each goes to cells in the block's shared memory, and in
  * the end these go to the words.

@@ -1,7 +1,7 @@
 /*
  * operators.h - what the kernels know of types and operators.
  *
- * Whoever compiles a kernel defines one TYPE_x and one OP_x, named as in src/base/table.h, such as
+ * To compile a kernel, define one TYPE_x and one OP_x, named as in src/base/table.h, such as
  * TYPE_F32 and OP_SUM. From these two words follow
  *
  *   element       what the array holds. f16 and bf16 are their 16 bits, and where an operator goes

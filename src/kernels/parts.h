@@ -4,7 +4,7 @@
  *
  * Rows. Every shape is rows of elements, one for each result: the rows of an array, segments, groups. The elements
  * of all rows, one row after the other, are numbered; element number j is that of row i where start(i) <= j <
- * start(i + 1). Starts are those of equal rows, or offsets of the caller's or of our own.
+ * start(i + 1). Starts are multiples of the length of equal rows, or offsets, the caller's or our own.
  *
  * Where an element lies. Its number, or what the order says of it (parts.cu), is its index in an array that lies side
  * by side; of rows of an array, it is the row's number times `each` and the element's within the row, and strides say
@@ -77,7 +77,7 @@ typedef struct parts_plan {
     u32 absolute;     /* an index is the element's number */
     u32 several;      /* the caller's problem has several values; here may be one of them */
     u32 first_value;  /* which of these the first here is */
-    u32 xored;        /* the part of bits is for xor */
+    u32 xored;        /* the bits are wanted for xor, not for and or or */
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the workspace */
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */

@@ -1,5 +1,5 @@
 /*
- * plan.h - the argument that tells whoever lowers (lower.h) which values to work out of which records.
+ * plan.h - the argument of lower.h: which values to lower from which records.
  * Kernels and the host read it alike. Types and operators are numbered as in include/tally.h.
  *
  * Before including this header, define u32, i32 and u64.

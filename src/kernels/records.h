@@ -1,8 +1,8 @@
 /*
- * records.h - how results meet: thread, warp, block, grid.
+ * records.h - merges results: of threads, warps, blocks and the grid.
  *
  * What a thread, block or grid knows is a record: WORDS u64 words, all 0 where nothing has been seen.
- * Threads' records meet by shuffles, in each warp and then among the warps' first lanes.
+ * Shuffles merge threads' records in each warp, and then those of the warps' first lanes.
  *
  * Grid. A launch has words in global memory (request.h), of which those of the head are zero at first:
  *     head[0]             blocks that are done; 0 again at the end

@@ -4,7 +4,7 @@
  * Added words are combined by plain addition, in the form of tally_state_to_words(): how many elements there are, then
  * for each sum four counts and its limbs, each below 2^32 but for the last; for bits, of each bit whether it is set;
  * and how many elements are not zero. Gathered words stand one rank behind another: how many elements there are, the
- * product of integers, the extremes with their indices. Whoever has those of all ranks merges them in the order of
+ * product of integers, the extremes with their indices. They are merged in the order of
  * ranks.
  *
  * Before including this header, include plan.h.
