@@ -487,16 +487,17 @@ TALLY_API tally_status tally_state_to_words(const tally_state *state, int64_t *w
 /* The state becomes what the words, added up, say. TALLY_EFORMAT for words that cannot be such a sum. */
 TALLY_API tally_status tally_state_from_words(tally_state *state, const int64_t *words);
 
-/* The same for operators that additions do not combine: 64-bit words that tally_parts_merge() combines where they lie, without
- * memory. Every problem's states have such words but those over the canonical tree and of fast sums, for which
- * tally_state_parts() is 0; where tally_state_words() is not, they are the same words. */
-TALLY_API size_t tally_state_parts(const tally_state *state);
-TALLY_API tally_status tally_state_to_parts(const tally_state *state, int64_t *words);
-TALLY_API tally_status tally_state_from_parts(tally_state *state, const int64_t *words);
-/* right[] becomes the words of all that both know, the elements of left[] first. Words of up to 2^31 states can be combined
- * so, neighbours in any order. TALLY_EFORMAT: the words of one are of no state of the problem; TALLY_ERANGE: both know more
- * than 2^63 - 1 elements. right[] is then as it was. */
-TALLY_API tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left,
+/* The same for operators that additions do not combine: 64-bit words that tally_merge_words() combines
+ * in place, without memory. All states have such words but those over the canonical tree and of fast
+ * sums, for which tally_state_merge_words() is 0. Where tally_state_words() is not 0, they are the same
+ * words. */
+TALLY_API size_t tally_state_merge_words(const tally_state *state);
+TALLY_API tally_status tally_state_to_merge_words(const tally_state *state, int64_t *words);
+TALLY_API tally_status tally_state_from_merge_words(tally_state *state, const int64_t *words);
+/* Merges left[] into right[]; the elements of left[] come first. Words of up to 2^31 states can be
+ * merged, neighbours in any order. TALLY_EFORMAT: the words of one are of no state of the problem.
+ * TALLY_ERANGE: both have more than 2^63 - 1 elements. After an error right[] is unchanged. */
+TALLY_API tally_status tally_merge_words(const tally_problem *problem, const int64_t *left,
                                          int64_t *right);
 
 /* ---- GPU devices -------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ static tally_problem load_problem(const int64_t *word) {
 
 /* ---- One frame -------------------------------------------------------------------------------- */
 
-void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t parts,
+void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t merge_words,
                  uint64_t hash, tally_status status, int rank) {
     frame[MERGED_HASH] = (int64_t)hash;
     frame[MERGED_STATUS] = status;
@@ -38,7 +38,7 @@ void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, si
     frame[MERGED_PROBLEM] = frame[MERGED_PROBLEM + 1] = 0;
     if (problem) save_problem(problem, frame + MERGED_PROBLEM);
     frame[MERGED_STATES] = problem ? (int64_t)states : 0;
-    frame[MERGED_PARTS] = (int64_t)parts;
+    frame[MERGED_WORDS] = (int64_t)merge_words;
 }
 
 struct verdict merged_read(const int64_t *frame) {
@@ -59,10 +59,10 @@ static void merge(const int64_t *left, int64_t *right) {
     right[MERGED_RANK] += left[MERGED_RANK];
     if (right[MERGED_FAILED] || right[MERGED_DIFFER] || right[MERGED_STATES] == 0) return;
     const tally_problem p = load_problem(right + MERGED_PROBLEM);
-    const int64_t parts = right[MERGED_PARTS];
+    const int64_t merge_words = right[MERGED_WORDS];
     for (int64_t i = 0; i < right[MERGED_STATES]; i++) {
-        const int64_t at = MERGED_HEAD + i * parts;
-        const tally_status s = tally_parts_merge(&p, left + at, right + at);
+        const int64_t at = MERGED_HEAD + i * merge_words;
+        const tally_status s = tally_merge_words(&p, left + at, right + at);
         if (s != TALLY_OK) right[MERGED_DIFFER] = 1;
     }
 }

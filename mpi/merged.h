@@ -4,7 +4,7 @@
  *   hash      of the question: the ranks must have the same
  *   status    the lowest that a rank has failed with, on how many ranks, and the sum of these ranks
  *   problem   of the states, in two words, so that the operator knows how they are merged
- *   states    how many there are, and the words of each: tally_state_to_parts()
+ *   states    how many there are, and the words of each: tally_state_to_merge_words()
  *
  * Merging takes no memory and needs nothing but the message, so that it is the same on all ranks, whichever of them does it.
  * The states of lower ranks are on the left. Where a rank has failed or the questions differ, states are left as they are.
@@ -22,13 +22,13 @@ enum {
     MERGED_DIFFER, /* 1 where two questions differ */
     MERGED_PROBLEM,
     MERGED_STATES = MERGED_PROBLEM + 2,
-    MERGED_PARTS,
+    MERGED_WORDS,
     MERGED_HEAD
 };
 
-/* The head of this rank's frame, with `states` states of `parts` words each, which are behind it or will be. `problem` is NULL where
+/* The head of this rank's frame, with `states` states of `merge_words` words each, which are behind it or will be. `problem` is NULL where
  * there are none. */
-void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t parts,
+void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t merge_words,
                  uint64_t hash, tally_status status, int rank);
 struct verdict merged_read(const int64_t *frame);
 

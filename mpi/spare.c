@@ -9,7 +9,7 @@
 static _Thread_local struct {
     tally_state *state, *kept; /* kept: the same, also while it is taken */
     tally_problem problem;
-    size_t words, parts;
+    size_t words, merge_words;
 } spare;
 
 /* ---- Given back when the thread ends --------------------------------------------------------- */
@@ -40,11 +40,11 @@ static int same_problem(const tally_problem *a, const tally_problem *b) {
 }
 
 tally_status spare_take(const tally_problem *problem, tally_state **out, size_t *words,
-                        size_t *parts) {
+                        size_t *merge_words) {
     if (spare.state && !problem->user && same_problem(problem, &spare.problem)) {
         *out = spare.state;
         *words = spare.words;
-        *parts = spare.parts;
+        *merge_words = spare.merge_words;
         spare.state = NULL; /* the key still has it, until another is kept */
         tally_state_clear(*out);
         return TALLY_OK;
@@ -52,7 +52,7 @@ tally_status spare_take(const tally_problem *problem, tally_state **out, size_t 
     const tally_status s = tally_state_create(problem, out);
     if (s != TALLY_OK) return s;
     *words = tally_state_words(*out);
-    *parts = tally_state_parts(*out);
+    *merge_words = tally_state_merge_words(*out);
     return TALLY_OK;
 }
 
@@ -71,6 +71,6 @@ void spare_give(const tally_problem *problem, tally_state *state) {
     tally_state_destroy(spare.state);
     spare.problem = *problem;
     spare.words = tally_state_words(state);
-    spare.parts = tally_state_parts(state);
+    spare.merge_words = tally_state_merge_words(state);
     keep(state);
 }

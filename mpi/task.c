@@ -140,9 +140,9 @@ static int added_need(const struct task *t, size_t words) {
 }
 
 /* What a merged frame takes for `count` states of so many words. */
-static int merged_need(size_t count, size_t parts) {
+static int merged_need(size_t count, size_t merge_words) {
     size_t all;
-    if (parts == 0 || __builtin_mul_overflow(count, parts, &all)) return NO_FRAME;
+    if (merge_words == 0 || __builtin_mul_overflow(count, merge_words, &all)) return NO_FRAME;
     return all <= FRAME_MOST - MERGED_HEAD ? (int)all + MERGED_HEAD : NO_FRAME;
 }
 
@@ -217,7 +217,7 @@ static void pack_merged(struct task *t) {
         const tally_state *state;
         tally_status s = state_of(t, i, &state);
         if (s == TALLY_OK)
-            s = tally_state_to_parts(state, t->is_in_frame ? word : word + MERGED_HEAD);
+            s = tally_state_to_merge_words(state, t->is_in_frame ? word : word + MERGED_HEAD);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
 }
@@ -250,17 +250,17 @@ static void pack_states(struct task *t) {
 /* Finds the route of states of the problem, and the room that their message needs. *none becomes one of no
  * elements. */
 static void plan_states(struct task *t, size_t count, tally_state **none) {
-    size_t words = 0, parts = 0;
-    const tally_status s = spare_take(t->problem, none, &words, &parts);
+    size_t words = 0, merge_words = 0;
+    const tally_status s = spare_take(t->problem, none, &words, &merge_words);
     if (s != TALLY_OK) {
         give_up(t, s, NULL);
         return;
     }
-    t->need.merged = merged_need(count, parts);
+    t->need.merged = merged_need(count, merge_words);
     t->is_in_frame = t->layout.is_merged && t->need.merged <= t->layout.words;
-    t->words = parts;
+    t->words = merge_words;
     t->route = words > 0 && !t->is_in_frame ? ROUTE_WORDS : ROUTE_MERGED;
-    if (parts > 0) return;
+    if (merge_words > 0) return;
     t->route = ROUTE_BLOCKS;
     t->kind = (struct block_kind){t->problem, 0, block_room(t->problem, *none)};
     make_blocks(t, count);
@@ -356,8 +356,8 @@ static tally_status reduce_here(const struct task *t, tally_value *out) {
 }
 
 static void begin_triple(struct task *t) {
-    size_t words, parts;
-    tally_status s = spare_take(t->problem, &t->own, &words, &parts);
+    size_t words, merge_words;
+    tally_status s = spare_take(t->problem, &t->own, &words, &merge_words);
     if (s == TALLY_OK) s = feed_own(t, 0);
     if (s == TALLY_OK) s = triple_of(t->problem, t->own, &t->triple);
     if (s != TALLY_OK)
@@ -616,7 +616,7 @@ static tally_status take_caller(const struct task *t, from_words *from, size_t s
 /* The words of all ranks become states, or bits. */
 static void take_words(struct task *t) {
     const int merged = t->route == ROUTE_MERGED;
-    from_words *const from = merged ? tally_state_from_parts : tally_state_from_words;
+    from_words *const from = merged ? tally_state_from_merge_words : tally_state_from_words;
     const size_t head = merged && !t->is_in_frame ? MERGED_HEAD : 0;
     const int64_t *word = t->word + head;
     tally_status s = TALLY_OK;

@@ -183,9 +183,9 @@ static const char *const no_form = "the value has no form: it is done row by row
 /* Returns why columns cannot have this value of these elements, or NULL; and the plan. */
 static const char *never_in_forms(unsigned op, unsigned type, struct problem *p) {
     const char *why = problem_path(op, type, p);
-    return why                                                               ? why
-           : problem_has(p, PART_TREE) || !forms_of(p, op, p->value[0].type) ? no_form
-                                                                             : NULL;
+    return why                                                                 ? why
+           : problem_has(p, MONOID_TREE) || !forms_of(p, op, p->value[0].type) ? no_form
+                                                                               : NULL;
 }
 
 static const char *const way_names[] = {[DIRECT] = "side by side",
@@ -212,7 +212,7 @@ static const char *never_rounded(const struct path_table *t, const unsigned at[P
     const int is_variance = at[1] == TALLY_VAR || at[1] == TALLY_STD;
     (void)t;
     if (why) return why;
-    if (p.parts >= PART_BIT(PART_FAST) || p.parts == 0 || at[1] == TALLY_NANS)
+    if (p.monoids >= MONOID_BIT(MONOID_FAST) || p.monoids == 0 || at[1] == TALLY_NANS)
         return "the value is not rounded";
     if (at[0] != CERTAIN && !type_is_float(p.value[0].type))
         return "sums of integers that are asked for as floats are exact before";
@@ -262,11 +262,12 @@ static int plan_way(struct across *a) {
     const struct shaped *s = a->s;
     const struct extent *k = &a->inner_kept, *r = &a->inner;
     const int indexed = (a->p->extremes & WANT_INDEX) != 0;
-    const unsigned simple = PART_BIT(PART_SUM) | PART_BIT(PART_BITS) | PART_BIT(PART_EXTREMES);
+    const unsigned simple =
+        MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_BITS) | MONOID_BIT(MONOID_EXTREMES);
     if (s->each >= (size_t)1 << 31) return 0;
     a->unit = 1;
     a->fold = 1;
-    if (r->x == 1 && r->length * a->element >= LONG_BYTES && !(a->p->parts & ~simple) && !indexed)
+    if (r->x == 1 && r->length * a->element >= LONG_BYTES && !(a->p->monoids & ~simple) && !indexed)
         return 0;
     if (r->x == 1 && r->length >= FOLD_LEAST) {
         a->way = FOLDED;
@@ -309,7 +310,7 @@ static const char *never_few(const struct path_table *t, const unsigned at[PATH_
     if (why) return why;
     if (at[2] > TALLY_ARGMAX || !cpu_columns_named(cpu_kernels_best()->isa)->few[at[2]][at[3]])
         return "no kernel does a few elements";
-    return !at[1] && p.parts == PART_BIT(PART_EXTREMES) ? "comparisons are certain" : NULL;
+    return !at[1] && p.monoids == MONOID_BIT(MONOID_EXTREMES) ? "comparisons are certain" : NULL;
 }
 PATH_TABLE(few_paths, "results of a few elements", never_few, &few_axis, &success_axis, &path_ops,
            &path_types);
@@ -1159,7 +1160,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
                   exact;
     *todo = NULL;
     a.element = type_size(s->p->type);
-    if (s->each == 0 || s->results == 0 || s->mask || problem_has(s->p, PART_TREE)) return 0;
+    if (s->each == 0 || s->results == 0 || s->mask || problem_has(s->p, MONOID_TREE)) return 0;
     a.outer_kept = s->keeps > 0 ? s->keeps - 1 : 0;
     a.outer = s->reduces > 0 ? s->reduces - 1 : 0;
     a.inner_kept = s->keeps ? s->kept[a.outer_kept] : one;
@@ -1234,7 +1235,7 @@ static const char *never_segments(const struct path_table *t, const unsigned at[
     const char *why = never_in_forms(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (problem_has(&p, PART_PRODUCTS)) return "two arrays are folded row by row";
+    if (problem_has(&p, MONOID_PRODUCTS)) return "two arrays are folded row by row";
     a.p = &p;
     a.forms = forms_of(&p, p.value[0].op, p.value[0].type);
     a.k = cpu_columns_named(cpu_kernels_best()->isa);
@@ -1475,7 +1476,7 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
                        .unit = 1,
                        .parts = 1};
     *todo = NULL;
-    if (s->mask || s->y || problem_has(s->p, PART_TREE)) return 0;
+    if (s->mask || s->y || problem_has(s->p, MONOID_TREE)) return 0;
     if (s->n / s->results * a.element >= LONG_BYTES) return 0;
     if (!plan_forms(&a) || !can_fill(&a)) return 0;
     a.inner_kept = (struct extent){.length = s->results, .out = 1, .number = 1};

@@ -3,7 +3,7 @@
  *
  * A large array is cut into tasks that threads take as they come free; each thread folds its tasks into
  * a state of its own, and these are merged at the end. Because merging is exact, neither the cut nor
- * the takers show in the result. A problem of several parts takes its elements in blocks that stay in a core's
+ * the takers show in the result. A problem of several monoids takes its elements in blocks that stay in a core's
  * cache, so that they come from memory once.
  */
 #include "device/device.h"
@@ -160,67 +160,67 @@ static void fold_extremes(const struct cpu_kernels *k, const struct problem *p, 
     }
 }
 
-/* Folds a slice into one part of the state, in which its first element has the index `first`. */
-static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum part part,
+/* Folds a slice into the state of one monoid, in which its first element has the index `first`. */
+static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum monoid_id monoid,
                       const char *x, const char *y, size_t n, uint64_t first, struct state *s) {
-    switch (part) {
-    case PART_SUM:
+    switch (monoid) {
+    case MONOID_SUM:
         if (note_sum(p, x, n, &s->sum)) k->sum[p->type](x, n, &s->sum);
         break;
-    case PART_SQUARES:
+    case MONOID_SQUARES:
         s->squares.mixed = 1;
         k->squares[p->type](x, n, &s->squares);
         break;
-    case PART_PRODUCTS:
+    case MONOID_PRODUCTS:
         note_products(p, x, y, n, &s->products);
         k->products[p->type](x, y, n, &s->products);
         break;
-    case PART_MAGNITUDES:
+    case MONOID_MAGNITUDES:
         s->magnitudes.mixed = 1;
         k->magnitudes[p->type](x, n, &s->magnitudes);
         break;
-    case PART_FAST:
+    case MONOID_FAST:
         k->fast[p->type](x, n, &s->fast);
         break;
-    case PART_FACTORS:
+    case MONOID_FACTORS:
         k->factors[p->type](x, n, &s->factors);
         break;
-    case PART_EXTREMES:
+    case MONOID_EXTREMES:
         fold_extremes(k, p, x, n, first, &s->extremes);
         break;
-    case PART_BITS:
+    case MONOID_BITS:
         k->bits[p->bits_op - TALLY_AND][p->type](x, n, &s->bits);
         break;
-    case PART_NONZERO:
+    case MONOID_NONZERO:
         k->nonzero[p->type](x, n, &s->nonzero);
         break;
-    case PART_TREE:
-    case PARTS:
+    case MONOID_TREE:
+    case MONOIDS:
         break;
     }
 }
 
-#define MOMENTS (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES))
+#define MOMENTS (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES))
 
 /* Returns whether the problem wants both the sum of elements and that of squares, and there is a
  * kernel that makes them at once. */
 static int has_moments(const struct cpu_kernels *k, const struct problem *p) {
-    return (p->parts & MOMENTS) == MOMENTS && k->moments[p->type] != NULL;
+    return (p->monoids & MOMENTS) == MOMENTS && k->moments[p->type] != NULL;
 }
 
 /* Returns whether the fold reads its elements more than once. */
 static int has_several_passes(const struct cpu_kernels *k, const struct problem *p) {
-    unsigned parts = p->parts & (PART_BIT(PART_TREE) - 1);
-    if ((parts & (parts - 1)) == 0) return 0;
-    if (has_moments(k, p)) parts &= ~PART_BIT(PART_SQUARES);
-    return (parts & (parts - 1)) != 0;
+    unsigned set = p->monoids & (MONOID_BIT(MONOID_TREE) - 1);
+    if ((set & (set - 1)) == 0) return 0;
+    if (has_moments(k, p)) set &= ~MONOID_BIT(MONOID_SQUARES);
+    return (set & (set - 1)) != 0;
 }
 
-/* Folds a slice into all parts of the state but the tree. Sums of elements and of squares are one pass where there is
+/* Folds a slice into the states of all monoids but the tree. Sums of elements and of squares are one pass where there is
  * a kernel for it. */
 static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
                        const char *y, size_t n, uint64_t first, struct state *s) {
-    unsigned left = p->parts & (PART_BIT(PART_TREE) - 1);
+    unsigned left = p->monoids & (MONOID_BIT(MONOID_TREE) - 1);
     if (has_moments(k, p)) {
         struct moments moments = {&s->sum, &s->squares};
         TALLY_PATH("sums and squares in one pass");
@@ -229,7 +229,7 @@ static void fold_parts(const struct cpu_kernels *k, const struct problem *p, con
         left &= ~MOMENTS;
     }
     for (; left; left &= left - 1)
-        fold_part(k, p, (enum part)__builtin_ctz(left), x, y, n, first, s);
+        fold_part(k, p, (enum monoid_id)__builtin_ctz(left), x, y, n, first, s);
 }
 
 /* Returns whether a few elements may decide all values: the problem wants only any and all. */

@@ -461,7 +461,7 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
     int halt = 0;
     struct job job = {.rows = rows, .p = s->p, .count = s->results, .halt = &halt};
     job.element = type_size(s->p->type);
-    job.tree = problem_has(s->p, PART_TREE);
+    job.tree = problem_has(s->p, MONOID_TREE);
     job.whole = job.tree && (s->mask || rows->mask);
     if (job.count == 0) return TALLY_OK;
     const size_t weight = job.weight = row_weight(&job, job.count);

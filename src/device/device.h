@@ -35,7 +35,7 @@ struct device_kind {
     size_t (*count)(void);
     void (*list)(size_t i, tally_device_info *out);
 
-    /* Folds a slice of n > 0 elements in host memory into all parts of the state but PART_TREE; the elements come
+    /* Folds a slice of n > 0 elements in host memory into the states of all monoids but MONOID_TREE; the elements come
      * behind those that the state knows, and are counted. On failure the state is as it was. */
     tally_status (*fold)(tally_device *device, const struct problem *p, const struct slice *in,
                          struct state *into);
@@ -58,7 +58,7 @@ struct device_kind {
     /* Reduces n > 0 resident elements to the problem's values. NULL where a device's memory is the host's. */
     tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,
                              tally_value *out);
-    /* Folds n > 0 resident elements into a clear state, all parts but PART_TREE; and copies resident bytes to host
+    /* Folds n > 0 resident elements into a clear state, all monoids but MONOID_TREE; and copies resident bytes to host
      * memory. NULL where resident() is, copy_out() also where several devices are opened as one. */
     tally_status (*fold_resident)(tally_device *device, const struct problem *p,
                                   const struct slice *in, struct state *into);

@@ -10,7 +10,7 @@
 #define LEAF_BATCH 2048
 
 tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n) {
-    const int two = problem_has(p, PART_PRODUCTS);
+    const int two = problem_has(p, MONOID_PRODUCTS);
     if (n > 0 && !x) return fail(TALLY_EINVAL, "the array is NULL but n is %zu", n);
     if (n > 0 && two && !y)
         return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
@@ -25,7 +25,7 @@ tally_status fold_slice(tally_device *device, const struct problem *p, const str
                         struct state *into) {
     if (in->n == 0) return TALLY_OK;
     if (!device) device = cpu_calling_thread();
-    if ((p->parts & ~PART_BIT(PART_TREE)) == 0) { /* elements are only counted */
+    if ((p->monoids & ~MONOID_BIT(MONOID_TREE)) == 0) { /* elements are only counted */
         into->n += in->n;
         return TALLY_OK;
     }

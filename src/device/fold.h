@@ -11,7 +11,7 @@
  * problem with dot takes a y. */
 tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n);
 
-/* Folds a slice into all parts of the state but the tree. On failure the state is as it was. A device of NULL is the
+/* Folds a slice into the states of all monoids but the tree. On failure the state is as it was. A device of NULL is the
  * calling thread, here and below. */
 tally_status fold_slice(tally_device *device, const struct problem *p, const struct slice *in,
                         struct state *into);

@@ -1,5 +1,5 @@
 /*
- * groups.c - the public states of grouped reductions: of each group the states of the problem's parts, and no others.
+ * groups.c - the public states of grouped reductions: of each group the states of the problem's monoids, and no others.
  */
 #include "base/fpenv.h"
 #include "base/hash.h"
@@ -22,25 +22,25 @@ struct tally_groups {
     struct problem plan;
     size_t count;
     uint64_t fed; /* elements that have been fed, those outside and masked ones included */
-    size_t room;  /* bytes of a group's parts */
+    size_t room;  /* bytes of a group's states */
     uint64_t *n;  /* [count]: its elements */
-    char *parts;  /* [count][room] */
-    /* [count], or NULL where the problem has no PART_TREE; tree[i] is NULL while group i has no elements */
+    char *states; /* [count][room] */
+    /* [count], or NULL where the problem has no MONOID_TREE; tree[i] is NULL while group i has no elements */
     tally_state **tree;
 };
 
-/* Bytes of a part's state. */
-static size_t part_size(unsigned part) {
+/* Returns the bytes of a monoid's state. */
+static size_t monoid_size(unsigned monoid) {
     static const struct state *s;
-    switch (part) {
-    case PART_SUM:
-    case PART_SQUARES:
-    case PART_PRODUCTS:
-    case PART_MAGNITUDES:
+    switch (monoid) {
+    case MONOID_SUM:
+    case MONOID_SQUARES:
+    case MONOID_PRODUCTS:
+    case MONOID_MAGNITUDES:
         return sizeof s->sum;
-    case PART_FACTORS:
+    case MONOID_FACTORS:
         return sizeof s->factors;
-    case PART_EXTREMES:
+    case MONOID_EXTREMES:
         return sizeof s->extremes;
     default:
         return sizeof(uint64_t);
@@ -49,20 +49,20 @@ static size_t part_size(unsigned part) {
 
 /* Copies group i's state to *out; put_state() copies it back. */
 static void get_state(const tally_groups *g, size_t i, struct state *out) {
-    const char *at = g->parts + i * g->room;
+    const char *at = g->states + i * g->room;
     out->n = g->n[i];
-    for_parts(part, &g->plan) {
-        memcpy(state_part(out, part), at, part_size(part));
-        at += (part_size(part) + 15) / 16 * 16;
+    for_monoids(monoid, &g->plan) {
+        memcpy(monoid_state(out, monoid), at, monoid_size(monoid));
+        at += (monoid_size(monoid) + 15) / 16 * 16;
     }
 }
 
 static void put_state(tally_groups *g, size_t i, const struct state *from) {
-    char *at = g->parts + i * g->room;
+    char *at = g->states + i * g->room;
     g->n[i] = from->n;
-    for_parts(part, &g->plan) {
-        memcpy(at, state_part_of(from, part), part_size(part));
-        at += (part_size(part) + 15) / 16 * 16;
+    for_monoids(monoid, &g->plan) {
+        memcpy(at, monoid_state_of(from, monoid), monoid_size(monoid));
+        at += (monoid_size(monoid) + 15) / 16 * 16;
     }
 }
 
@@ -70,24 +70,24 @@ static tally_status no_memory(size_t count) {
     return fail(TALLY_ENOMEM, "no memory for the states of %zu groups", count);
 }
 
-/* Allocates g->n, g->parts and, if the problem has it, g->tree for g->count groups. leave_room()
+/* Allocates g->n, g->states and, if the problem has it, g->tree for g->count groups. leave_room()
  * frees them. */
 static tally_status make_room(tally_groups *g) {
-    const bool has_tree = problem_has(&g->plan, PART_TREE);
+    const bool has_tree = problem_has(&g->plan, MONOID_TREE);
     g->room = 0;
-    for_parts(part, &g->plan) g->room += (part_size(part) + 15) / 16 * 16;
+    for_monoids(monoid, &g->plan) g->room += (monoid_size(monoid) + 15) / 16 * 16;
     g->n = calloc(g->count + 1, sizeof *g->n);
     if (has_tree) g->tree = calloc(g->count + 1, sizeof(tally_state *));
     if (g->room > 0 && g->count > (SIZE_MAX - 64) / g->room) return no_memory(g->count);
-    g->parts = aligned_alloc(64, (g->count * g->room + 127) / 64 * 64);
-    return g->n && g->parts && (g->tree || !has_tree) ? TALLY_OK : no_memory(g->count);
+    g->states = aligned_alloc(64, (g->count * g->room + 127) / 64 * 64);
+    return g->n && g->states && (g->tree || !has_tree) ? TALLY_OK : no_memory(g->count);
 }
 
 static void leave_room(tally_groups *g) {
     for (size_t i = 0; g->tree && i < g->count; i++)
         tally_state_destroy(g->tree[i]);
     free(g->tree);
-    free(g->parts);
+    free(g->states);
     free(g->n);
 }
 
@@ -165,7 +165,7 @@ static tally_status copy_states(const tally_groups *g, const struct sorted *sort
     for (size_t i = 0, k = 0; i < g->count && s == TALLY_OK; i++) {
         if (sorted->start[i] == sorted->start[i + 1]) continue;
         next->n[k] = g->n[i];
-        memcpy(next->parts + k * g->room, g->parts + i * g->room, g->room);
+        memcpy(next->states + k * g->room, g->states + i * g->room, g->room);
         if (g->tree)
             s = g->tree[i] ? tally_state_copy(g->tree[i], &next->tree[k])
                            : tally_state_create(&g->asked, &next->tree[k]);
@@ -179,7 +179,7 @@ static void keep_states(tally_groups *g, const struct sorted *sorted, tally_grou
     for (size_t i = 0, k = 0; i < g->count; i++) {
         if (sorted->start[i] == sorted->start[i + 1]) continue;
         g->n[i] = next->n[k];
-        memcpy(g->parts + i * g->room, next->parts + k * g->room, g->room);
+        memcpy(g->states + i * g->room, next->states + k * g->room, g->room);
         if (g->tree && next->tree) {
             tally_state *before = g->tree[i];
             g->tree[i] = next->tree[k];
@@ -254,7 +254,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
 /* ---- Merged, lowered ------------------------------------------------------------------------- */
 
 static int same_question(const struct problem *p, const struct problem *q) {
-    if (p->type != q->type || p->parts != q->parts || p->extremes != q->extremes ||
+    if (p->type != q->type || p->monoids != q->monoids || p->extremes != q->extremes ||
         p->values != q->values)
         return 0;
     for (unsigned i = 0; i < p->values; i++)
@@ -358,7 +358,7 @@ static uint64_t get(const unsigned char *at) {
 /* Returns the saved bytes of a group but for its tree. */
 static size_t group_bytes(const struct problem *p) {
     size_t words = 1;
-    for_parts(part, p) words += monoids[part].words(p);
+    for_monoids(monoid, p) words += monoids[monoid].words(p);
     return 8 * words;
 }
 
@@ -413,9 +413,9 @@ tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t s
         get_state(groups, i, &s);
         put(at, s.n);
         at += 8;
-        for_parts(part, &groups->plan) {
-            const unsigned words = monoids[part].words(&groups->plan);
-            monoids[part].pack(&groups->plan, state_part_of(&s, part), word);
+        for_monoids(monoid, &groups->plan) {
+            const unsigned words = monoids[monoid].words(&groups->plan);
+            monoids[monoid].pack(&groups->plan, monoid_state_of(&s, monoid), word);
             for (unsigned k = 0; k < words; k++, at += 8)
                 put(at, word[k]);
         }
@@ -450,15 +450,15 @@ static tally_status load_group(tally_groups *g, size_t i, const unsigned char **
     *at += 8;
     if (s.n > g->fed - *known) return impossible();
     *known += s.n;
-    for_parts(part, p) {
+    for_monoids(monoid, p) {
         uint64_t word[WORDS_MAX], again[WORDS_MAX];
-        const unsigned words = monoids[part].words(p);
+        const unsigned words = monoids[monoid].words(p);
         for (unsigned k = 0; k < words; k++, *at += 8)
             word[k] = get(*at);
         /* Indices count all elements that have been fed. */
-        const uint64_t n = part == PART_EXTREMES && s.n > 0 ? g->fed : s.n;
-        if (!monoids[part].unpack(p, word, n, state_part(&s, part))) return impossible();
-        monoids[part].pack(p, state_part(&s, part), again);
+        const uint64_t n = monoid == MONOID_EXTREMES && s.n > 0 ? g->fed : s.n;
+        if (!monoids[monoid].unpack(p, word, n, monoid_state(&s, monoid))) return impossible();
+        monoids[monoid].pack(p, monoid_state(&s, monoid), again);
         if (memcmp(word, again, words * sizeof *word) != 0) return impossible();
     }
     put_state(g, i, &s);
@@ -528,9 +528,9 @@ tally_status tally_groups_to_words(const tally_groups *groups, int64_t *words) {
         struct state s;
         get_state(groups, i, &s);
         *words++ = (int64_t)s.n;
-        for_parts(part, &groups->plan) {
-            monoids[part].pack(&groups->plan, state_part_of(&s, part), (uint64_t *)words);
-            words += monoids[part].words(&groups->plan);
+        for_monoids(monoid, &groups->plan) {
+            monoids[monoid].pack(&groups->plan, monoid_state_of(&s, monoid), (uint64_t *)words);
+            words += monoids[monoid].words(&groups->plan);
         }
     }
     return TALLY_OK;
@@ -544,13 +544,13 @@ static int unpack_group(const struct problem *p, const int64_t *words, uint64_t 
     out->n = (uint64_t)*words++;
     if (out->n > fed - *known) return 0;
     *known += out->n;
-    for_parts(part, p) {
-        const unsigned count = monoids[part].words(p);
+    for_monoids(monoid, p) {
+        const unsigned count = monoids[monoid].words(p);
         memcpy(word, words, count * sizeof *word);
-        if (!monoids[part].unpack(p, word, out->n, state_part(out, part))) return 0;
+        if (!monoids[monoid].unpack(p, word, out->n, monoid_state(out, monoid))) return 0;
         words += count;
     }
-    if (!state_parts_agree(p, out)) return 0;
+    if (!monoid_states_agree(p, out)) return 0;
     state_settle(p, out);
     return 1;
 }

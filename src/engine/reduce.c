@@ -19,7 +19,7 @@ static tally_status reduce(tally_device *device, const struct problem *p, const 
     state_clear(p, &state);
     tally_status s = fold_slice(device, p, in, &state);
     TALLY_ASSERT(s != TALLY_OK || state_is_possible(p, &state));
-    if (s == TALLY_OK && problem_has(p, PART_TREE)) {
+    if (s == TALLY_OK && problem_has(p, MONOID_TREE)) {
         tree_clear(&tree, 0);
         s = fold_leaves(device, p, in->x, in->n, &tree);
         if (s == TALLY_OK) root = tree_value(p, &tree);
@@ -87,7 +87,7 @@ tally_status tally_reduce_distributed(tally_device *device, const tally_problem 
         tree_clear(&tree, 0);
         s = device->kind->distributed(device, &p, in, count, &state, &tree);
         if (s == TALLY_OK) state_settle(&p, &state);
-        if (s == TALLY_OK && problem_has(&p, PART_TREE)) root = tree_value(&p, &tree);
+        if (s == TALLY_OK && problem_has(&p, MONOID_TREE)) root = tree_value(&p, &tree);
         if (s == TALLY_OK) s = lower_values(&p, &state, &root, out);
         fp_env_leave(caller);
     }

@@ -14,7 +14,7 @@
  *   24   8   ddof, an f64
  *   32   8   n, the elements that the state knows
  *   40   8   the index of the first
- *   48       the words of each of the problem's monoids, 8 bytes each, in the order of enum part
+ *   48       the words of each of the problem's monoids, 8 bytes each, in the order of enum monoid_id
  *   ...      over the canonical tree: the values of the run's nodes, in the order of the array, 8 bytes each: the
  *            value and then zeros; then the elements of the head, and of the tail, as they are (state.h)
  *   ...  8   FNV-1a hash of all bytes before
@@ -79,23 +79,23 @@ static uint64_t bits_of(double d) {
 
 static size_t count_words(const struct problem *p) {
     size_t words = 0;
-    for_parts(part, p) words += monoids[part].words(p);
+    for_monoids(monoid, p) words += monoids[monoid].words(p);
     return words;
 }
 
 static void pack(const struct problem *p, const struct state *s, uint64_t *word) {
-    for_parts(part, p) {
-        monoids[part].pack(p, state_part_of(s, part), word);
-        word += monoids[part].words(p);
+    for_monoids(monoid, p) {
+        monoids[monoid].pack(p, monoid_state_of(s, monoid), word);
+        word += monoids[monoid].words(p);
     }
 }
 
 /* Makes *s the state of n elements that has these words; returns whether there can be one. */
 static int unpack(const struct problem *p, const uint64_t *word, uint64_t n, struct state *s) {
     s->n = n;
-    for_parts(part, p) {
-        if (!monoids[part].unpack(p, word, n, state_part(s, part))) return 0;
-        word += monoids[part].words(p);
+    for_monoids(monoid, p) {
+        if (!monoids[monoid].unpack(p, word, n, monoid_state(s, monoid))) return 0;
+        word += monoids[monoid].words(p);
     }
     return 1;
 }
@@ -127,7 +127,7 @@ static void find_shape(uint64_t first, uint64_t n, struct shape *out) {
 
 static size_t stretch_bytes(const struct problem *p, uint64_t first, uint64_t n) {
     struct shape shape;
-    if (!problem_has(p, PART_TREE)) return 0;
+    if (!problem_has(p, MONOID_TREE)) return 0;
     find_shape(first, n, &shape);
     return 8 * (size_t)shape.nodes + (shape.head + shape.tail) * type_size(p->type);
 }
@@ -275,7 +275,7 @@ static tally_status load_rest(tally_state *s, const unsigned char *bytes, size_t
         return impossible();
     settled = s->state;
     state_settle(&s->plan, &settled);
-    if (problem_has(&s->plan, PART_NONZERO) && settled.nonzero != s->state.nonzero)
+    if (problem_has(&s->plan, MONOID_NONZERO) && settled.nonzero != s->state.nonzero)
         return impossible();
     /* unpack() lets other words of the same state pass: only those that would be saved are right. */
     pack(&s->plan, &s->state, word);
@@ -314,8 +314,8 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
 
 /* ---- Words that additions combine, and words that are merged ----------------------------------- */
 
-int state_has_parts(const struct problem *p) {
-    return !problem_has(p, PART_TREE) && !problem_has(p, PART_FAST);
+int state_has_merge_words(const struct problem *p) {
+    return !problem_has(p, MONOID_TREE) && !problem_has(p, MONOID_FAST);
 }
 
 size_t tally_state_words(const tally_state *state) {
@@ -323,8 +323,8 @@ size_t tally_state_words(const tally_state *state) {
     return 1 + count_words(&state->plan);
 }
 
-size_t tally_state_parts(const tally_state *state) {
-    if (!state || !state_has_parts(&state->plan)) return 0;
+size_t tally_state_merge_words(const tally_state *state) {
+    if (!state || !state_has_merge_words(&state->plan)) return 0;
     return 1 + count_words(&state->plan);
 }
 
@@ -334,7 +334,7 @@ static tally_status check_words(const tally_state *state, const void *words,
     if (has_words(&state->plan)) return TALLY_OK;
     return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by %s",
                 tally_op_name(state->asked.op),
-                has_words == state_has_parts ? "words" : "additions");
+                has_words == state_has_merge_words ? "words" : "additions");
 }
 
 static tally_status too_many(void) {
@@ -356,7 +356,7 @@ static tally_status from_words(tally_state *state, const int64_t *words) {
     struct state loaded;
     if (words[0] < 0 ||
         !unpack(&state->plan, (const uint64_t *)words + 1, (uint64_t)words[0], &loaded) ||
-        !state_parts_agree(&state->plan, &loaded))
+        !monoid_states_agree(&state->plan, &loaded))
         return fail(TALLY_EFORMAT, "these words are no sum of states of %s",
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);
@@ -381,27 +381,27 @@ tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
     return from_words(state, words);
 }
 
-tally_status tally_state_to_parts(const tally_state *state, int64_t *words) {
-    const tally_status s = check_words(state, words, state_has_parts);
+tally_status tally_state_to_merge_words(const tally_state *state, int64_t *words) {
+    const tally_status s = check_words(state, words, state_has_merge_words);
     if (s != TALLY_OK) return s;
     TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_TO_PARTS);
     return to_words(state, words);
 }
 
-tally_status tally_state_from_parts(tally_state *state, const int64_t *words) {
-    const tally_status s = check_words(state, words, state_has_parts);
+tally_status tally_state_from_merge_words(tally_state *state, const int64_t *words) {
+    const tally_status s = check_words(state, words, state_has_merge_words);
     if (s != TALLY_OK) return s;
     TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_FROM_PARTS);
     return from_words(state, words);
 }
 
-tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left, int64_t *right) {
+tally_status tally_merge_words(const tally_problem *problem, const int64_t *left, int64_t *right) {
     struct problem p;
     struct state a, b;
-    if (!left || !right) return fail(TALLY_EINVAL, "tally_parts_merge: an argument is NULL");
+    if (!left || !right) return fail(TALLY_EINVAL, "tally_merge_words: an argument is NULL");
     const tally_status s = problem_plan(problem, &p);
     if (s != TALLY_OK) return s;
-    if (!state_has_parts(&p))
+    if (!state_has_merge_words(&p))
         return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by words",
                     tally_op_name(problem->op));
     const uint64_t n = (uint64_t)left[0], more = (uint64_t)right[0];
@@ -410,26 +410,26 @@ tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left
     /* All that can fail comes first, so that a failure leaves right[] as it is. */
     const uint64_t *from = (const uint64_t *)left + 1;
     uint64_t *into = (uint64_t *)right + 1;
-    for_parts(part, &p) {
-        const struct monoid *m = &monoids[part];
+    for_monoids(monoid, &p) {
+        const struct monoid *m = &monoids[monoid];
         const unsigned words = m->words(&p);
         if (!m->additive) {
-            if (!m->unpack(&p, from, n, state_part(&a, part)) ||
-                !m->unpack(&p, into, more, state_part(&b, part)))
+            if (!m->unpack(&p, from, n, monoid_state(&a, monoid)) ||
+                !m->unpack(&p, into, more, monoid_state(&b, monoid)))
                 return no_words(problem->op);
-            m->merge(&p, state_part(&a, part), state_part_of(&b, part), n);
+            m->merge(&p, monoid_state(&a, monoid), monoid_state_of(&b, monoid), n);
         }
         from += words;
         into += words;
     }
     from = (const uint64_t *)left + 1;
     into = (uint64_t *)right + 1;
-    for_parts(part, &p) {
-        const struct monoid *m = &monoids[part];
+    for_monoids(monoid, &p) {
+        const struct monoid *m = &monoids[monoid];
         const unsigned words = m->words(&p);
         for (unsigned i = 0; m->additive && i < words; i++)
             into[i] += from[i];
-        if (!m->additive) m->pack(&p, state_part_of(&a, part), into);
+        if (!m->additive) m->pack(&p, monoid_state_of(&a, monoid), into);
         from += words;
         into += words;
     }

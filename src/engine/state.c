@@ -39,7 +39,7 @@ void tally_state_destroy(tally_state *state) {
 
 static tally_status new_stretch(tally_state *s) {
     const size_t size = (sizeof *s->stretch + 63) / 64 * 64;
-    if (!problem_has(&s->plan, PART_TREE)) return TALLY_OK;
+    if (!problem_has(&s->plan, MONOID_TREE)) return TALLY_OK;
     s->stretch = aligned_alloc(64, size);
     return s->stretch ? TALLY_OK : fail(TALLY_ENOMEM, "no memory for a state (%zu bytes)", size);
 }
@@ -178,7 +178,7 @@ static void put_back(struct stretch *t, const struct before *b) {
     t->tail = b->tail;
 }
 
-/* Feeds a state that has a stretch, and perhaps other parts. */
+/* Feeds a state that has a stretch, and perhaps other monoids. */
 static tally_status feed_all(tally_state *s, tally_device *device, const struct slice *in) {
     const struct before before = remember(s->stretch);
     struct state after = s->state;
@@ -259,10 +259,10 @@ tally_status tally_state_feed_resident(tally_state *state, tally_device *device,
 
 /* ---- Merged -------------------------------------------------------------------------------- */
 
-/* The parts whose states are the same for all floating types. */
-#define EXACT_PARTS                                                                                \
-    (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES) | PART_BIT(PART_PRODUCTS) |                       \
-     PART_BIT(PART_MAGNITUDES) | PART_BIT(PART_NONZERO))
+/* The monoids whose states are the same for all floating types. */
+#define EXACT_MONOIDS                                                                              \
+    (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES) | MONOID_BIT(MONOID_PRODUCTS) |           \
+     MONOID_BIT(MONOID_MAGNITUDES) | MONOID_BIT(MONOID_NONZERO))
 
 static int same_operator(const tally_operator *a, const tally_operator *b, size_t element) {
     if (!a || !b) return a == b;
@@ -274,9 +274,9 @@ static int same_operator(const tally_operator *a, const tally_operator *b, size_
 static int same_problem(const tally_state *a, const tally_state *b) {
     const struct problem *p = &a->plan, *q = &b->plan;
     const int alike =
-        type_is_float(p->type) && type_is_float(q->type) && !(p->parts & ~EXACT_PARTS);
+        type_is_float(p->type) && type_is_float(q->type) && !(p->monoids & ~EXACT_MONOIDS);
     if (p->type != q->type && !alike) return 0;
-    if (p->parts != q->parts || p->extremes != q->extremes || p->values != q->values) return 0;
+    if (p->monoids != q->monoids || p->extremes != q->extremes || p->values != q->values) return 0;
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != q->value[i].op) return 0;
     return same_operator(p->user, q->user, type_size(p->type));
@@ -334,19 +334,19 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
 
 /* Makes sums without any terms left those of no terms: `mixed` says that there was a term. */
 static void forget_zeros(const struct problem *p, struct state *s) {
-    const unsigned sums = EXACT_PARTS & ~PART_BIT(PART_NONZERO);
-    for_parts(part, p) {
-        struct exact_sum *sum = state_part(s, part);
-        if (PART_BIT(part) & sums) sum->mixed = 0;
+    const unsigned sums = EXACT_MONOIDS & ~MONOID_BIT(MONOID_NONZERO);
+    for_monoids(monoid, p) {
+        struct exact_sum *sum = monoid_state(s, monoid);
+        if (MONOID_BIT(monoid) & sums) sum->mixed = 0;
     }
 }
 
 /* Returns whether states of the problem can be taken apart. */
 static int can_subtract(const struct problem *p) {
-    const int settled = problem_has(p, PART_NONZERO) && !problem_asks(p, TALLY_NONZERO);
-    int possible = !problem_has(p, PART_TREE) && !settled;
-    for_parts(each, p) possible = possible && monoids[each].subtract != NULL;
-    return possible && !(problem_has(p, PART_BITS) && p->bits_op != TALLY_XOR);
+    const int settled = problem_has(p, MONOID_NONZERO) && !problem_asks(p, TALLY_NONZERO);
+    int possible = !problem_has(p, MONOID_TREE) && !settled;
+    for_monoids(each, p) possible = possible && monoids[each].subtract != NULL;
+    return possible && !(problem_has(p, MONOID_BITS) && p->bits_op != TALLY_XOR);
 }
 
 tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
@@ -361,9 +361,9 @@ tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
                     (unsigned long long)part->state.n, (unsigned long long)state->state.n);
     struct state left = state->state;
     int possible = 1;
-    for_parts(each, p) possible =
+    for_monoids(each, p) possible =
         possible &&
-        monoids[each].subtract(p, state_part(&left, each), state_part_of(&part->state, each));
+        monoids[each].subtract(p, monoid_state(&left, each), monoid_state_of(&part->state, each));
     left.n -= part->state.n;
     if (left.n == 0) forget_zeros(p, &left);
     if (!possible || !state_is_possible(p, &left))
@@ -378,7 +378,7 @@ tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
 
 /* Returns whether states of the problem can be negated. */
 static int can_negate(const struct problem *p) {
-    int possible = !problem_has(p, PART_TREE) && !problem_has(p, PART_FAST);
+    int possible = !problem_has(p, MONOID_TREE) && !problem_has(p, MONOID_FAST);
     for (unsigned i = 0; i < p->values; i++) {
         const tally_op op = p->value[i].op;
         possible = possible && (op == TALLY_SUM || op == TALLY_MEAN || op == TALLY_DOT);
@@ -393,7 +393,7 @@ tally_status tally_state_negate(tally_state *state) {
                     tally_op_name(state->asked.op));
     if (state->state.n == 0) return TALLY_OK;
     TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_NEGATED);
-    for_parts(part, &state->plan) monoids[part].negate(state_part(&state->state, part));
+    for_monoids(monoid, &state->plan) monoids[monoid].negate(monoid_state(&state->state, monoid));
     TALLY_ASSERT(is_valid(state));
     return TALLY_OK;
 }
@@ -432,7 +432,7 @@ tally_status tally_state_value(const tally_state *state, tally_value *out) {
 }
 
 static const struct exact_sum *sum_of(const tally_state *state) {
-    if (problem_has(&state->plan, PART_FAST)) return NULL;
+    if (problem_has(&state->plan, MONOID_FAST)) return NULL;
     switch (state->asked.op) {
     case TALLY_SUM:
     case TALLY_MEAN:
@@ -496,7 +496,7 @@ static const char *never_state(const struct path_table *t, const unsigned at[PAT
     case STATE_TO_PARTS:
     case STATE_FROM_PARTS:
     case STATE_PARTS_MERGED:
-        return state_has_parts(&s.plan) ? NULL : "such states are more than words";
+        return state_has_merge_words(&s.plan) ? NULL : "such states are more than words";
     default:
         return NULL;
     }

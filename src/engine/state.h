@@ -26,12 +26,12 @@ struct tally_state {
     struct problem plan;
     uint64_t first; /* the index of the first element in the whole array */
     struct state state;
-    struct stretch *stretch; /* PART_TREE; else NULL */
+    struct stretch *stretch; /* MONOID_TREE; else NULL */
 };
 
 /* Returns whether a state is nothing but words that can be merged where they lie: a stretch of the tree is more, and fast sums
  * depend on the order. */
-int state_has_parts(const struct problem *p);
+int state_has_merge_words(const struct problem *p);
 
 #if defined(TALLY_DEBUG)
 /* The operations on states, by operator and type. */

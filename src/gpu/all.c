@@ -204,7 +204,7 @@ static void take_stretch(const struct job *w, size_t i, struct state *into, stru
     const size_t n = w->stretch[i].n, size = tree_value_size(w->p);
     w->states[i].n = n;
     state_merge(w->p, into, &w->states[i], into->n);
-    if (!problem_has(w->p, PART_TREE)) return;
+    if (!problem_has(w->p, MONOID_TREE)) return;
     for (size_t leaf = 0; leaf * TREE_LEAF < n; leaf++)
         tree_append(w->p, tree, w->values[i] + leaf * size, 0);
 }
@@ -224,7 +224,7 @@ static tally_status all_distributed(tally_device *device, const struct problem *
         free(w.states);
         return fail(TALLY_ENOMEM, "no memory for the states of %zu devices", count);
     }
-    tally_status s = problem_has(p, PART_TREE) ? room_for_leaves(&w, count) : TALLY_OK;
+    tally_status s = problem_has(p, MONOID_TREE) ? room_for_leaves(&w, count) : TALLY_OK;
     if (s == TALLY_OK) s = run(&w, count, stretch_task);
     for (size_t i = 0; i < count && s == TALLY_OK; i++)
         take_stretch(&w, i, into, tree);

@@ -24,53 +24,53 @@ struct columns_layout {
 
 enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
 
-/* The defines of kernels/columns.cu for problems of exactly these parts. `extremes` is a result of
+/* The defines of kernels/columns.cu for problems of exactly these monoids. `extremes` is a result of
  * problem_ends(). Types: with BY_SIZE, integers of one size share a program. */
 static const struct fold {
-    unsigned parts, extremes;
+    unsigned monoids, extremes;
     int types;
     unsigned words;  /* of a state */
     unsigned blocks; /* that a multiprocessor has at once */
     size_t count;
     const char *define[3];
 } folds[COLUMNS_FOLDS] = {
-    {PART_BIT(PART_SUM),
+    {MONOID_BIT(MONOID_SUM),
      0,
      FLOATS | INTEGERS,
      3,
      GPU_COLUMN_BLOCKS_A_UNIT,
      2,
      {"FOLD_SUM", "OP_SUM"}},
-    {PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES),
+    {MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES),
      0,
      FLOATS,
      5,
      GPU_PRODUCT_BLOCKS_A_UNIT,
      2,
      {"FOLD_MOMENTS", "OP_SUM"}},
-    {PART_BIT(PART_SQUARES),
+    {MONOID_BIT(MONOID_SQUARES),
      0,
      FLOATS,
      5,
      GPU_PRODUCT_BLOCKS_A_UNIT,
      2,
      {"FOLD_MOMENTS", "OP_SUM"}},
-    {PART_BIT(PART_FAST), 0, FLOATS, 1, GPU_COLUMN_BLOCKS_A_UNIT, 2, {"FOLD_FAST", "OP_SUM"}},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_FAST), 0, FLOATS, 1, GPU_COLUMN_BLOCKS_A_UNIT, 2, {"FOLD_FAST", "OP_SUM"}},
+    {MONOID_BIT(MONOID_EXTREMES),
      1,
      FLOATS | INTEGERS | BY_SIZE,
      1,
      GPU_BLOCKS_A_UNIT,
      2,
      {"FOLD_END", "OP_MIN"}},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_EXTREMES),
      2,
      FLOATS | INTEGERS | BY_SIZE,
      2,
      GPU_BLOCKS_A_UNIT,
      2,
      {"FOLD_ENDS", "OP_MIN"}},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_EXTREMES),
      1 | WANT_INDEX,
      FLOATS | INTEGERS | BY_SIZE,
      2,
@@ -110,7 +110,7 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
         if (!gives_value(p, v)) return false;
     for (l->fold = 0; l->fold < COLUMNS_FOLDS; l->fold++) {
         const struct fold *f = &folds[l->fold];
-        if (f->parts != p->parts || f->extremes != problem_ends(p)) continue;
+        if (f->monoids != p->monoids || f->extremes != problem_ends(p)) continue;
         if (!(f->types & (floats ? FLOATS : INTEGERS))) continue;
         l->type = !floats && f->types & BY_SIZE ? by_size[type_size(p->type)] : p->type;
         return true;
@@ -316,7 +316,7 @@ static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 
 /* Returns whether the program has a kernel for few rows: all but those of sums of f64. */
 static bool has_few(const struct columns_layout *l) {
-    return l->type != TALLY_F64 || folds[l->fold].parts != PART_BIT(PART_SUM);
+    return l->type != TALLY_F64 || folds[l->fold].monoids != MONOID_BIT(MONOID_SUM);
 }
 
 #if defined(TALLY_DEBUG)

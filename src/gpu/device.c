@@ -325,13 +325,13 @@ tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, si
     return gpu_take(d, d->theirs.gpu, d->api->wrap, theirs, bytes, alignment, buffer);
 }
 
-/* Returns the problem of the canonical tree alone, for one with other parts beside it. */
+/* Returns the problem of the canonical tree alone, for one with other monoids beside it. */
 static struct problem tree_problem(const struct problem *p) {
     struct problem tree = *p;
     unsigned i = 0;
     while (p->value[i].op != TALLY_PROD && p->value[i].op != TALLY_USER)
         i++;
-    tree.parts = PART_BIT(PART_TREE);
+    tree.monoids = MONOID_BIT(MONOID_TREE);
     tree.values = 1;
     tree.value[0] = p->value[i];
     return tree;
@@ -347,7 +347,7 @@ static tally_status reduce_buffers(struct queue *queue, const struct problem *p,
     tally_status s = TALLY_OK;
     if (recipe_gives_values(p)) return queue_reduce(queue, p, in, out, seconds);
     state_clear(p, &state);
-    if (problem_has(p, PART_TREE)) {
+    if (problem_has(p, MONOID_TREE)) {
         const struct problem tree = tree_problem(p);
         s = queue_reduce(queue, &tree, in, &root, seconds ? &tree_took : NULL);
     }
@@ -398,7 +398,7 @@ static tally_status fold_resident(struct gpu_device *d, const struct problem *p,
     struct queue *queue = &d->queue;
     struct inputs buffers;
     size_t at = 0;
-    const bool folds = (p->parts & ~PART_BIT(PART_TREE)) != 0;
+    const bool folds = (p->monoids & ~MONOID_BIT(MONOID_TREE)) != 0;
     tally_status s = adopt_inputs(d, p, in, &buffers);
     if (s == TALLY_OK && folds) s = queue_clear(queue, p);
     if (s == TALLY_OK && folds) s = queue_fold(queue, p, &buffers);

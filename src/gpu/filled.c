@@ -14,7 +14,7 @@
 
 /* Returns whether a value depends on the number of elements, or on their absence. */
 static bool counts(const struct problem *p) {
-    if (p->parts & (PART_BIT(PART_EXTREMES) | PART_BIT(PART_FAST))) return false;
+    if (p->monoids & (MONOID_BIT(MONOID_EXTREMES) | MONOID_BIT(MONOID_FAST))) return false;
     if (type_is_float(p->type)) return true;
     for (unsigned v = 0; v < p->values; v++)
         if (p->value[v].op == TALLY_MEAN || p->value[v].op == TALLY_VAR ||
@@ -30,18 +30,18 @@ bool filled_matters(const struct shaped *copy) {
 /* Returns whether the problem has one neutral element. No element is both the least and the
  * greatest. Fast means would need counts, which their kernels do not have. */
 static bool has_neutral(const struct problem *p) {
-    const unsigned sums = PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES);
-    if (p->parts == PART_BIT(PART_EXTREMES)) return (problem_ends(p) & ~WANT_INDEX) == 1;
-    if (p->parts == PART_BIT(PART_FAST)) return p->values == 1 && p->value[0].op == TALLY_SUM;
-    return p->parts == PART_BIT(PART_MAGNITUDES) || (p->parts & ~sums) == 0;
+    const unsigned sums = MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES);
+    if (p->monoids == MONOID_BIT(MONOID_EXTREMES)) return (problem_ends(p) & ~WANT_INDEX) == 1;
+    if (p->monoids == MONOID_BIT(MONOID_FAST)) return p->values == 1 && p->value[0].op == TALLY_SUM;
+    return p->monoids == MONOID_BIT(MONOID_MAGNITUDES) || (p->monoids & ~sums) == 0;
 }
 
 uint64_t filled_neutral(const struct problem *p) {
     const unsigned width = 8 * (unsigned)type_size(p->type);
     const uint64_t all = UINT64_MAX >> (64 - width), sign = (uint64_t)1 << (width - 1);
     const bool greatest = (p->extremes & WANT_GREATEST) != 0;
-    if (!(p->parts & PART_BIT(PART_EXTREMES)))
-        return type_is_float(p->type) && !problem_has(p, PART_FAST) ? sign : 0;
+    if (!(p->monoids & MONOID_BIT(MONOID_EXTREMES)))
+        return type_is_float(p->type) && !problem_has(p, MONOID_FAST) ? sign : 0;
     switch (p->type) { /* the infinity, or the least or the greatest integer */
     case TALLY_F16:
         return 0x7c00 | (greatest ? sign : 0);

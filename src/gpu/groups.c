@@ -29,10 +29,10 @@ enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8, LONG = 16 };
 
 #define GIVES(op) (1u << TALLY_##op)
 
-/* The kernel file and its defines for problems of exactly these parts and of these values.
+/* The kernel file and its defines for problems of exactly these monoids and of these values.
  * `extremes` is a result of problem_ends(). */
 static const struct fold {
-    unsigned parts, extremes;
+    unsigned monoids, extremes;
     unsigned values; /* GIVES()s */
     int types; /* BY_SIZE: of integers their size is all that counts; SHORT: up to 32 bits; LONG: 64 */
     const char *file;
@@ -42,7 +42,7 @@ static const struct fold {
     unsigned cell;  /* bytes of a cell; 0: as an element's key */
     bool twice;     /* the last of the words, which has no cell, is found by a sweep of its own */
 } folds[] = {
-    {PART_BIT(PART_SUM),
+    {MONOID_BIT(MONOID_SUM),
      0,
      GIVES(SUM) | GIVES(MEAN),
      FLOATS,
@@ -52,8 +52,8 @@ static const struct fold {
      0,
      4,
      false},
-    {PART_BIT(PART_SUM), 0, GIVES(SUM), INTEGERS, "groups.cu", 1, {"OP_SUM"}, 0, 4, false},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_SUM), 0, GIVES(SUM), INTEGERS, "groups.cu", 1, {"OP_SUM"}, 0, 4, false},
+    {MONOID_BIT(MONOID_EXTREMES),
      1,
      GIVES(MIN) | GIVES(MAX),
      FLOATS | INTEGERS | BY_SIZE,
@@ -63,7 +63,7 @@ static const struct fold {
      1,
      0,
      false},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_EXTREMES),
      2,
      GIVES(MIN) | GIVES(MAX),
      FLOATS | INTEGERS | BY_SIZE,
@@ -73,7 +73,7 @@ static const struct fold {
      2,
      0,
      false},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_EXTREMES),
      1 | WANT_INDEX,
      GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
      FLOATS | INTEGERS | BY_SIZE | SHORT,
@@ -83,7 +83,7 @@ static const struct fold {
      1,
      8,
      false},
-    {PART_BIT(PART_EXTREMES),
+    {MONOID_BIT(MONOID_EXTREMES),
      1 | WANT_INDEX,
      GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
      FLOATS | INTEGERS | BY_SIZE | LONG,
@@ -93,7 +93,7 @@ static const struct fold {
      2,
      8,
      true},
-    {PART_BIT(PART_NONZERO),
+    {MONOID_BIT(MONOID_NONZERO),
      0,
      GIVES(COUNT) | GIVES(NONZERO) | GIVES(ANY) | GIVES(ALL),
      FLOATS | INTEGERS | BY_SIZE,
@@ -118,7 +118,7 @@ _Static_assert(sizeof folds / sizeof *folds == GROUPS_FOLDS, "queue.h");
 
 static bool fits(const struct fold *f, const struct problem *p) {
     const bool floats = type_is_float(p->type);
-    if (f->parts != p->parts || f->extremes != problem_ends(p)) return false;
+    if (f->monoids != p->monoids || f->extremes != problem_ends(p)) return false;
     if (!(f->types & (floats ? FLOATS : INTEGERS))) return false;
     if (f->types & (type_size(p->type) > 4 ? SHORT : LONG)) return false;
     for (unsigned v = 0; v < p->values; v++)

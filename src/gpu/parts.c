@@ -85,8 +85,9 @@ struct parts_layout {
 
 static unsigned sum_words(const struct problem *p) {
     unsigned words = 0;
-    for (unsigned part = 0; part <= PART_MAGNITUDES; part++)
-        if (p->parts & PART_BIT(part)) words += (unsigned)record_words(p, (enum part)part);
+    for (unsigned monoid = 0; monoid <= MONOID_MAGNITUDES; monoid++)
+        if (p->monoids & MONOID_BIT(monoid))
+            words += (unsigned)record_words(p, (enum monoid_id)monoid);
     return words;
 }
 
@@ -170,7 +171,7 @@ static void lay_out_order(const struct queue *queue, const struct shaped *s, str
         s->cut == TALLY_GROUPS && s->results > 0 ? bits_for((uint64_t)s->results - 1) : 0;
     if (!l->ordered) return;
     l->aside = goes_aside(s);
-    l->arrays = !l->aside ? 0 : problem_has(s->p, PART_PRODUCTS) ? 2 : 1;
+    l->arrays = !l->aside ? 0 : problem_has(s->p, MONOID_PRODUCTS) ? 2 : 1;
     l->passes = bits == 0 ? 1 : (bits + most - 1) / most;
     l->digit = (bits + l->passes - 1) / l->passes;
     const uint64_t each =
@@ -188,7 +189,7 @@ static void lay_out_order(const struct queue *queue, const struct shaped *s, str
 
 static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
     const struct problem *p = s->p;
-    const bool tree = problem_has(p, PART_TREE);
+    const bool tree = problem_has(p, MONOID_TREE);
     memset(l, 0, sizeof *l);
     l->n = s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
     l->sums = sum_words(p);
@@ -225,7 +226,8 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     if (l->is_filled) filled_lay_out(&copy, in_order, area, &l->filled);
     l->slots = l->n / TREE_LEAF + s->results;
     l->values = area_take(area, tree ? (l->slots + 1) * tree_value_size(p) / 8 + 1 : 0);
-    l->marked = l->strategy && !l->alone && !problem_has(p, PART_FAST) && s->results <= MARKED_ROWS;
+    l->marked =
+        l->strategy && !l->alone && !problem_has(p, MONOID_FAST) && s->results <= MARKED_ROWS;
     l->left = area_take(area, l->strategy ? s->results / (l->marked ? 8 : 64) + 2 : 0);
     l->own = area_take(area, l->strategy && l->strategy->words
                                  ? l->strategy->words(queue, l->is_filled ? &copy : s)
@@ -294,7 +296,7 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
     lay_out(queue, s, &l);
     tally_status status = find_parts(queue);
     if (status == TALLY_OK && l.ordered) status = find_sort(queue);
-    if (status == TALLY_OK && problem_has(s->p, PART_TREE))
+    if (status == TALLY_OK && problem_has(s->p, MONOID_TREE))
         status = queue_tree_kernels(queue, s->p, &k);
     if (status == TALLY_OK && l.is_filled) {
         strategy_for_filled(queue, s, &aside, &in_order);
@@ -320,15 +322,16 @@ static void plan_values(const struct parts_call *c, const struct parts_layout *l
                         struct parts_plan *plan) {
     const struct problem *p = c->s->p;
     struct lower_plan *lower = &plan->lower;
-    static const uint32_t rest[PARTS] = {[PART_NONZERO] = 0, [PART_BITS] = 1,     [PART_FAST] = 2,
-                                         [PART_FACTORS] = 3, [PART_EXTREMES] = 5, [PART_TREE] = 10};
+    static const uint32_t rest[MONOIDS] = {
+        [MONOID_NONZERO] = 0, [MONOID_BITS] = 1,     [MONOID_FAST] = 2,
+        [MONOID_FACTORS] = 3, [MONOID_EXTREMES] = 5, [MONOID_TREE] = 10};
     uint32_t at = 0;
     queue_lower_plan(p, lower);
     lower->indexed = 1;
-    for (unsigned part = 0; part < PARTS; part++) {
-        if (!(p->parts & PART_BIT(part))) continue;
-        lower->at[part] = part <= PART_MAGNITUDES ? at : l->sums + rest[part];
-        if (part <= PART_MAGNITUDES) at += (uint32_t)record_words(p, (enum part)part);
+    for (unsigned monoid = 0; monoid < MONOIDS; monoid++) {
+        if (!(p->monoids & MONOID_BIT(monoid))) continue;
+        lower->at[monoid] = monoid <= MONOID_MAGNITUDES ? at : l->sums + rest[monoid];
+        if (monoid <= MONOID_MAGNITUDES) at += (uint32_t)record_words(p, (enum monoid_id)monoid);
     }
     lower->values = c->values;
     for (unsigned v = 0; v < c->values; v++) {
@@ -338,7 +341,7 @@ static void plan_values(const struct parts_call *c, const struct parts_layout *l
     }
     plan->several = p->values > 1;
     plan->first_value = c->only;
-    plan->xored = problem_has(p, PART_BITS) && p->bits_op == TALLY_XOR;
+    plan->xored = problem_has(p, MONOID_BITS) && p->bits_op == TALLY_XOR;
 }
 
 static void make_plan(const struct parts_call *c, const struct parts_layout *l,
@@ -356,12 +359,13 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->y = c->first_y;
     plan->mask = c->first_mask;
     plan->left = l->strategy ? l->left : 0;
-    plan->ignore_errors = c->ignore_errors && s->cut == TALLY_AXES && !problem_has(s->p, PART_TREE);
+    plan->ignore_errors =
+        c->ignore_errors && s->cut == TALLY_AXES && !problem_has(s->p, MONOID_TREE);
     plan->out_first = s->out_first;
     plan->number_first = s->number_first;
     plan->n = l->n;
     plan->cut = (uint32_t)s->cut;
-    plan->parts = s->p->parts;
+    plan->monoids = s->p->monoids;
     plan->sums = l->sums;
     plan->masked = c->mask != NULL;
     plan->absolute = s->cut == TALLY_GROUPS;
@@ -602,10 +606,10 @@ static tally_status evaluate_trees(struct run *r) {
 static bool is_quick_value(const struct problem *p, unsigned v) {
     switch (p->value[v].op) {
     case TALLY_SUM:
-        return !problem_has(p, PART_FAST) &&
+        return !problem_has(p, MONOID_FAST) &&
                type_is_float(p->type) == type_is_float(p->value[v].type);
     case TALLY_MEAN:
-        return !problem_has(p, PART_FAST) && type_is_float(p->type);
+        return !problem_has(p, MONOID_FAST) && type_is_float(p->type);
     case TALLY_MIN:
     case TALLY_MAX:
     case TALLY_ARGMIN:
@@ -662,7 +666,7 @@ static const char *never_parts(const struct path_table *t, const unsigned at[PAT
     (void)t;
     if (why) return why;
     if (at[0] == A_BLOCK)
-        return problem_has(&p, PART_TREE) ? "the canonical tree takes launches of its own" : NULL;
+        return problem_has(&p, MONOID_TREE) ? "the canonical tree takes launches of its own" : NULL;
     if (source_check(&p) != TALLY_OK) return "such a user's operator runs on the CPU";
     if (at[0] == FOLD_ALONE || is_quick_value(&p, 0)) return NULL;
     return "a thread alone cannot work it out";
@@ -756,7 +760,7 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
 /* ---- Few elements --------------------------------------------------------------------------- */
 
 bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each) {
-    return !problem_has(p, PART_TREE) && results > 0 && each > 0 && results <= FEW_ROWS &&
+    return !problem_has(p, MONOID_TREE) && results > 0 && each > 0 && results <= FEW_ROWS &&
            each <= FEW_EACH && results * each <= FEW_ELEMENTS;
 }
 
@@ -814,7 +818,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     if (r.l.alone) return s == TALLY_OK ? follow(&r, NULL) : s;
     if (s == TALLY_OK) s = find_rows(&r);
     if (s != TALLY_OK || shaped->results == 0) return s;
-    if (problem_has(shaped->p, PART_TREE)) s = evaluate_trees(&r);
+    if (problem_has(shaped->p, MONOID_TREE)) s = evaluate_trees(&r);
     if (s != TALLY_OK) return s;
     r.plan.tree = r.tree_rows;
     struct gpu_memory *offsets = shaped->cut == TALLY_GROUPS ? call->work : call->offsets;

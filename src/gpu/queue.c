@@ -31,16 +31,16 @@ _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
 _Static_assert(TALLY_F64 == 12 && TALLY_SUM == 1 && TALLY_MEAN == 8 && TALLY_ARGMIN == 16 &&
                    TALLY_USER == 25,
                "lower.cu");
-_Static_assert((int)PLAN_PARTS == (int)PARTS && (int)PLAN_SUM == (int)PART_SUM &&
-                   (int)PLAN_EXTREMES == (int)PART_EXTREMES && (int)PLAN_TREE == (int)PART_TREE,
+_Static_assert((int)PLAN_MONOIDS == (int)MONOIDS && (int)PLAN_SUM == (int)MONOID_SUM &&
+                   (int)PLAN_EXTREMES == (int)MONOID_EXTREMES && (int)PLAN_TREE == (int)MONOID_TREE,
                "plan.h");
 _Static_assert(PLAN_VALUES == TALLY_VALUES_MAX, "plan.h");
 _Static_assert(sizeof(tally_result) == 16, "two words");
 _Static_assert(LAUNCH_HEAD >= 1 + WIDE_FLOAT_LIMBS + FLOAT_COUNTS + SUM_GRID_WORDS, "queue.h");
 
-/* Four sums of floats, two of them wide, and all parts else have a record in the head, with a counter each. */
+/* Four sums of floats, two of them wide, and all other monoids have a record in the head, with a counter each. */
 _Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS) + 1 + 2 + 5 +
-                                1 + 1 + PARTS + 4 * SUM_GRID_WORDS,
+                                1 + 1 + MONOIDS + 4 * SUM_GRID_WORDS,
                "queue.h");
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ tally_status queue_reserve(struct queue *queue, struct gpu_memory **buffer, size
 /* ---- Kernels ------------------------------------------------------------------------------ */
 
 static bool is_tree(const struct recipe *r) {
-    return r->parts == PART_BIT(PART_TREE);
+    return r->monoids == MONOID_BIT(MONOID_TREE);
 }
 
 /* Returns whether the queue's device has kernels for arrays of one tile, `alone` (sum.cu,
@@ -173,9 +173,9 @@ static tally_status queue_kernels(struct queue *queue, const struct problem *p,
 }
 
 tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out) {
-    const struct recipe *recipe[PARTS];
+    const struct recipe *recipe[MONOIDS];
     struct problem alone = *p;
-    alone.parts = PART_BIT(PART_TREE);
+    alone.monoids = MONOID_BIT(MONOID_TREE);
     recipe_choose(&alone, queue->facts, queue->block, recipe);
     return queue_kernels(queue, p, recipe[0], out);
 }
@@ -224,7 +224,7 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
 /* Returns the elements that a thread of `alone` has, at most: packs of two arrays share the
  * registers that those of one have. */
 static unsigned alone_each(const struct problem *p, const struct recipe *r) {
-    const unsigned arrays = r->parts == PART_BIT(PART_PRODUCTS) ? 2 : 1;
+    const unsigned arrays = r->monoids == MONOID_BIT(MONOID_PRODUCTS) ? 2 : 1;
     return GPU_TILE / arrays * 16 / (unsigned)type_size(p->type);
 }
 
@@ -311,7 +311,7 @@ static uint64_t board_words(const struct queue *queue, const struct problem *p,
     return recipe_has_limbs(r) ? 0 : record * (blocks > least ? blocks : least);
 }
 
-_Static_assert(2 + PARTS + TREE_STEPS <= AREA_GUARDS, "the head and its rest, boards, steps");
+_Static_assert(2 + MONOIDS + TREE_STEPS <= AREA_GUARDS, "the head and its rest, boards, steps");
 
 /* Lays out the work for n elements or fewer, with the values of a tree of tree_n elements or, for 0, without. */
 static void lay_out(const struct queue *queue, const struct problem *p, uint64_t n, uint64_t tree_n,
@@ -326,10 +326,10 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
         uint64_t words = 0;
         if (is_tree(r)) continue;
         const uint32_t head = out->head;
-        for (unsigned part = 0; part < PART_TREE; part++)
-            if (r->parts & PART_BIT(part)) {
-                out->at[part] = out->head + 1 + (uint32_t)words;
-                words += record_words(p, (enum part)part);
+        for (unsigned monoid = 0; monoid < MONOID_TREE; monoid++)
+            if (r->monoids & MONOID_BIT(monoid)) {
+                out->at[monoid] = out->head + 1 + (uint32_t)words;
+                words += record_words(p, (enum monoid_id)monoid);
             }
         out->head += 1 + (uint32_t)words + (recipe_has_limbs(r) ? SUM_GRID_WORDS : 0);
         out->place[i] = head | area_take(area, board_words(queue, p, r, n, words)) << 32;
@@ -441,7 +441,7 @@ tally_status queue_clear(struct queue *queue, const struct problem *p) {
     return s;
 }
 
-/* Enqueues the folds of all parts but the tree, with the head that begins at word `first` of `heads`. */
+/* Enqueues the folds of all monoids but the tree, with the head that begins at word `first` of `heads`. */
 static tally_status fold_all(struct queue *queue, const struct problem *p, const struct layout *l,
                              const struct inputs *in, struct gpu_memory *heads, uint32_t first,
                              struct gpu_memory *work) {
@@ -464,7 +464,8 @@ tally_status queue_take(struct queue *queue, const struct problem *p, struct sta
     lay_out(queue, p, 0, 0, &l);
     if (l.head == 0) return TALLY_OK;
     tally_status s = queue->api->read(queue->gpu, head, queue->work, 0, 8 * (size_t)l.head);
-    if (s == TALLY_OK) for_parts(part, p) record_merge(p, (enum part)part, head + l.at[part], into);
+    if (s == TALLY_OK)
+        for_monoids(monoid, p) record_merge(p, (enum monoid_id)monoid, head + l.at[monoid], into);
     return s;
 }
 
@@ -611,9 +612,9 @@ static const char *never_whole(const struct path_table *t, const unsigned at[PAT
     if (source_check(&p) != TALLY_OK) return "such a user's operator runs on the CPU";
     if (!recipe_gives_values(&p)) return at[0] == LOWERED ? NULL : "no kernel gives the value";
     if (at[0] == LOWERED) return "a kernel gives the value";
-    return (at[0] == A_TREE) == problem_has(&p, PART_TREE) ? NULL
-           : at[0] == A_TREE                               ? "no tree gives it"
-                                                           : "a tree gives it";
+    return (at[0] == A_TREE) == problem_has(&p, MONOID_TREE) ? NULL
+           : at[0] == A_TREE                                 ? "no tree gives it"
+                                                             : "a tree gives it";
 }
 PATH_TABLE(whole_paths, "whole arrays on a GPU", never_whole, &way_axis, &path_ops, &path_types);
 #endif
@@ -649,7 +650,7 @@ void queue_give_up(struct known_head *head) {
 
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
     struct layout l;
-    lay_out(queue, p, n, problem_has(p, PART_TREE) ? n + 1 : 0, &l);
+    lay_out(queue, p, n, problem_has(p, MONOID_TREE) ? n + 1 : 0, &l);
     return l.bytes;
 }
 
@@ -681,10 +682,10 @@ void queue_lower_plan(const struct problem *p, struct lower_plan *out) {
                                .complemented = p->bits_op == TALLY_AND,
                                .user = p->user != NULL,
                                .values = p->values};
-    if (problem_has(p, PART_TREE)) out->identity = tree_identity_bits(p);
+    if (problem_has(p, MONOID_TREE)) out->identity = tree_identity_bits(p);
     split(p->ddof, out);
-    for (unsigned part = 0; part < PARTS; part++)
-        out->at[part] = PLAN_NONE;
+    for (unsigned monoid = 0; monoid < MONOIDS; monoid++)
+        out->at[monoid] = PLAN_NONE;
     for (unsigned i = 0; i < p->values; i++)
         out->value[i] = (uint32_t)p->value[i].op | (uint32_t)p->value[i].type << 8;
 }
@@ -694,8 +695,8 @@ static struct lower_plan make_plan(const struct problem *p, const struct layout 
     struct lower_plan plan;
     queue_lower_plan(p, &plan);
     plan.n = n;
-    for_parts(part, p) plan.at[part] = l->at[part];
-    plan.at[PART_TREE] = (uint32_t)root;
+    for_monoids(monoid, p) plan.at[monoid] = l->at[monoid];
+    plan.at[MONOID_TREE] = (uint32_t)root;
     return plan;
 }
 
@@ -705,13 +706,13 @@ static tally_status lower_all(struct queue *queue, const struct problem *p, cons
                               uint64_t n, uint64_t root, struct gpu_memory *heads, uint32_t first,
                               uint32_t clear, struct gpu_memory *results) {
     struct lower_plan plan = make_plan(p, l, n, root);
-    for_parts(part, p) if (part != PART_TREE) plan.at[part] += first;
+    for_monoids(monoid, p) if (monoid != MONOID_TREE) plan.at[monoid] += first;
     const struct gpu_argument arguments[] = {BUFFER(heads), VALUE(plan), VALUE(first), VALUE(clear),
                                              BUFFER(results)};
     return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 5);
 }
 
-/* Enqueues records of all parts, and the values out of them. The records of a problem of one value, but
+/* Enqueues records of all monoids, and the values out of them. The records of a problem of one value, but
  * for a tree's, are in a head of the queue's, if there is one, which `lower` clears; else they are in the workspace. */
 static tally_status start_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               const struct inputs *in, struct gpu_memory *work,
@@ -720,7 +721,7 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
     struct known_head *head = NULL;
     TALLY_PATH_OF_VALUE(whole_paths, p, LOWERED);
     tally_status s = find_lower(queue);
-    if (p->values == 1 && !problem_has(p, PART_TREE) && l->head <= LAUNCH_HEAD)
+    if (p->values == 1 && !problem_has(p, MONOID_TREE) && l->head <= LAUNCH_HEAD)
         head = find_head(queue, workspace);
     if (head && s == TALLY_OK) {
         TALLY_PATH("a head");
@@ -733,7 +734,7 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
     }
     if (s == TALLY_OK) s = zero_head(queue, l, work);
     if (s == TALLY_OK && in->n > 0) s = fold_all(queue, p, l, in, work, 0, work);
-    if (s == TALLY_OK && in->n > 0 && problem_has(p, PART_TREE))
+    if (s == TALLY_OK && in->n > 0 && problem_has(p, MONOID_TREE))
         s = launch_tree(queue, p, in->x, in->n, root_level(in->n), &l->area, work, 0, NULL, &root);
     return s == TALLY_OK ? lower_all(queue, p, l, in->n, root, work, 0, 0, results) : s;
 }

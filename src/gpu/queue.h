@@ -6,7 +6,7 @@
  * queue is one thread's at a time.
  *
  * Work. The launches of a reduction share one buffer, in words:
- *     [0, WORK_HEAD)   for each launch its counter and the records of the parts that it is for
+ *     [0, WORK_HEAD)   for each launch its counter and the records of the monoids that it is for
  *     behind           a board for each launch that needs one, and the values of a tree's nodes
  * The head must be 0 at first. struct layout says where everything is.
  *
@@ -35,11 +35,11 @@
 
 struct layout {
     unsigned launches;
-    const struct recipe *recipe[PARTS]; /* of each launch */
-    uint64_t place[PARTS];              /* of each launch, as kernels/request.h has it */
-    uint32_t at[PARTS];                 /* where each part's record begins */
-    uint32_t head;                      /* words of counters and records */
-    size_t bytes;                       /* of all */
+    const struct recipe *recipe[MONOIDS]; /* of each launch */
+    uint64_t place[MONOIDS];              /* of each launch, as kernels/request.h has it */
+    uint32_t at[MONOIDS];                 /* where each monoid's record begins */
+    uint32_t head;                        /* words of counters and records */
+    size_t bytes;                         /* of all */
     struct area area; /* all but the tree, whose values lie behind: lay_out_tree() */
 };
 
@@ -147,7 +147,7 @@ uint64_t queue_launch_max(const struct queue *queue);
 
 /* ---- Records: clear, fold any number of times, take ---- */
 
-/* Begins records of no elements in queue->work, for all parts but PART_TREE. */
+/* Begins records of no elements in queue->work, for all monoids but MONOID_TREE. */
 tally_status queue_clear(struct queue *queue, const struct problem *p);
 /* Adds elements to them. */
 tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in);
@@ -183,7 +183,7 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
 
 /* ---- For ranks (words.c) ---- */
 
-/* Where the counters and records of all parts are left: from word `from` of `memory` on. Where `head` is not NULL, that
+/* Where the counters and records of all monoids are left: from word `from` of `memory` on. Where `head` is not NULL, that
  * is a head of the queue's: whoever reads the records makes them 0 again, or gives the head up (queue_give_up()). */
 struct records {
     struct gpu_memory *memory;
@@ -200,7 +200,7 @@ tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
                                    const void *workspace, struct records *out);
 /* Takes a workspace's head away, whatever it holds; does nothing for NULL. */
 void queue_give_up(struct known_head *head);
-/* Makes the plan that lowers such records of n elements, with each part's place counted from the first counter; returns
+/* Makes the plan that lowers such records of n elements, with each monoid's place counted from the first counter; returns
  * how many words all of them are. */
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
                             struct lower_plan *plan);

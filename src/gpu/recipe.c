@@ -22,12 +22,12 @@ enum {
     ALL_TYPES = FLOATS | INTEGERS
 };
 
-#define SUM        PART_BIT(PART_SUM)
-#define SQUARES    PART_BIT(PART_SQUARES)
-#define PRODUCTS   PART_BIT(PART_PRODUCTS)
-#define MAGNITUDES PART_BIT(PART_MAGNITUDES)
+#define SUM        MONOID_BIT(MONOID_SUM)
+#define SQUARES    MONOID_BIT(MONOID_SQUARES)
+#define PRODUCTS   MONOID_BIT(MONOID_PRODUCTS)
+#define MAGNITUDES MONOID_BIT(MONOID_MAGNITUDES)
 
-/* The recipes. The search takes the first row that fits, so rows for several parts come before
+/* The recipes. The search takes the first row that fits, so rows for several monoids come before
  * those for one of them. */
 static const struct recipe recipes[] = {
     {SUM | SQUARES, SHORT_FLOATS, 0, 0, "moments.cu", NULL, "sum"},
@@ -42,15 +42,15 @@ static const struct recipe recipes[] = {
     {PRODUCTS, INTEGERS, 0, 0, "integer_sum.cu", "LIFT_PRODUCT", "sum"},
     {MAGNITUDES, SIGNED, 0, 0, "integer_sum.cu", "LIFT_MAGNITUDE", "sum"},
     {MAGNITUDES, UNSIGNED, 0, 0, "integer_sum.cu", NULL, "sum"},
-    {PART_BIT(PART_FAST), FLOATS, 0, 0, "fast_sum.cu", NULL, "sum"},
-    {PART_BIT(PART_FACTORS), INTEGERS, 0, 0, "integer_product.cu", NULL, "prod"},
-    {PART_BIT(PART_EXTREMES), ALL_TYPES, 0, 0, "order.cu", NULL, "min"}, /* and max */
-    {PART_BIT(PART_EXTREMES), ALL_TYPES, WANT_INDEX, 0, "order.cu", "INDEXED", "min"},
-    {PART_BIT(PART_BITS), INTEGERS, 0, TALLY_AND, "bits.cu", NULL, "and"},
-    {PART_BIT(PART_BITS), INTEGERS, 0, TALLY_OR, "bits.cu", NULL, "or"},
-    {PART_BIT(PART_BITS), INTEGERS, 0, TALLY_XOR, "bits.cu", NULL, "xor"},
-    {PART_BIT(PART_NONZERO), ALL_TYPES, 0, 0, "nonzero.cu", NULL, "or"},
-    {PART_BIT(PART_TREE), ALL_TYPES, 0, 0, "tree.cu", NULL, NULL},
+    {MONOID_BIT(MONOID_FAST), FLOATS, 0, 0, "fast_sum.cu", NULL, "sum"},
+    {MONOID_BIT(MONOID_FACTORS), INTEGERS, 0, 0, "integer_product.cu", NULL, "prod"},
+    {MONOID_BIT(MONOID_EXTREMES), ALL_TYPES, 0, 0, "order.cu", NULL, "min"}, /* and max */
+    {MONOID_BIT(MONOID_EXTREMES), ALL_TYPES, WANT_INDEX, 0, "order.cu", "INDEXED", "min"},
+    {MONOID_BIT(MONOID_BITS), INTEGERS, 0, TALLY_AND, "bits.cu", NULL, "and"},
+    {MONOID_BIT(MONOID_BITS), INTEGERS, 0, TALLY_OR, "bits.cu", NULL, "or"},
+    {MONOID_BIT(MONOID_BITS), INTEGERS, 0, TALLY_XOR, "bits.cu", NULL, "xor"},
+    {MONOID_BIT(MONOID_NONZERO), ALL_TYPES, 0, 0, "nonzero.cu", NULL, "or"},
+    {MONOID_BIT(MONOID_TREE), ALL_TYPES, 0, 0, "tree.cu", NULL, NULL},
 };
 #define RECIPES (sizeof recipes / sizeof recipes[0])
 _Static_assert(RECIPES <= RECIPES_MAX, "recipe.h");
@@ -60,26 +60,26 @@ static int kind_of(tally_type type) {
     return type_is_float(type) ? SHORT_FLOATS : type_is_signed(type) ? SIGNED : UNSIGNED;
 }
 
-static int fits(const struct recipe *r, const struct problem *p, unsigned parts,
+static int fits(const struct recipe *r, const struct problem *p, unsigned monoids,
                 const struct gpu_facts *facts, unsigned block) {
-    const unsigned extremes = PART_BIT(PART_EXTREMES), bits = PART_BIT(PART_BITS);
-    if ((r->parts & ~parts) != 0) return 0;
-    if (r->parts == (SUM | SQUARES) && type_is_float(p->type)) {
+    const unsigned extremes = MONOID_BIT(MONOID_EXTREMES), bits = MONOID_BIT(MONOID_BITS);
+    if ((r->monoids & ~monoids) != 0) return 0;
+    if (r->monoids == (SUM | SQUARES) && type_is_float(p->type)) {
         /* They are computed with doubles; those of f64 also with lanes' sums, which a CPU's blocks lack. */
         if (!facts->doubles || (p->type == TALLY_F64 && CPU_SHAPED(block))) return 0;
     }
-    if (r->parts & extremes && r->index != (p->extremes & WANT_INDEX)) return 0;
-    if (r->parts & bits) return r->bits == p->bits_op; /* of floats, too: by their size */
+    if (r->monoids & extremes && r->index != (p->extremes & WANT_INDEX)) return 0;
+    if (r->monoids & bits) return r->bits == p->bits_op; /* of floats, too: by their size */
     return (r->types & kind_of(p->type)) != 0;
 }
 
 unsigned recipe_choose(const struct problem *p, const struct gpu_facts *facts, unsigned block,
-                       const struct recipe *out[PARTS]) {
-    unsigned parts = p->parts, count = 0;
-    for (size_t i = 0; i < RECIPES && parts != 0; i++)
-        if (fits(&recipes[i], p, parts, facts, block)) {
+                       const struct recipe *out[MONOIDS]) {
+    unsigned monoids = p->monoids, count = 0;
+    for (size_t i = 0; i < RECIPES && monoids != 0; i++)
+        if (fits(&recipes[i], p, monoids, facts, block)) {
             out[count++] = &recipes[i];
-            parts &= ~recipes[i].parts;
+            monoids &= ~recipes[i].monoids;
         }
     return count;
 }
@@ -89,25 +89,27 @@ unsigned recipe_number(const struct recipe *r) {
 }
 
 int recipe_has_limbs(const struct recipe *r) {
-    return !(r->types & INTEGERS) && (r->parts & (SUM | SQUARES | PRODUCTS | MAGNITUDES)) != 0;
+    return !(r->types & INTEGERS) && (r->monoids & (SUM | SQUARES | PRODUCTS | MAGNITUDES)) != 0;
 }
 
 int recipe_has_alone(const struct recipe *r) {
-    if (r->parts == PART_BIT(PART_TREE) || r->parts == (SUM | SQUARES) || r->index) return 0;
-    return recipe_has_limbs(r) || r->parts != PRODUCTS;
+    if (r->monoids == MONOID_BIT(MONOID_TREE) || r->monoids == (SUM | SQUARES) || r->index)
+        return 0;
+    return recipe_has_limbs(r) || r->monoids != PRODUCTS;
 }
 
 unsigned recipe_tiles_a_block(const struct recipe *r) {
-    return r->parts == (SUM | SQUARES) ? GPU_MOMENTS_TILES_A_BLOCK : GPU_TILES_A_BLOCK;
+    return r->monoids == (SUM | SQUARES) ? GPU_MOMENTS_TILES_A_BLOCK : GPU_TILES_A_BLOCK;
 }
 
 unsigned recipe_blocks_a_unit(const struct recipe *r, const struct problem *p) {
     if (!recipe_has_limbs(r)) {
-        const bool both = r->parts == (SUM | SQUARES);
+        const bool both = r->monoids == (SUM | SQUARES);
         return both && type_size(p->type) == 1 ? GPU_SUM_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
     }
     /* Products are computed with as doubles (kernels/lift.h), but for those of two f16. */
-    const bool products = (r->parts & SQUARES) || ((r->parts & PRODUCTS) && p->type != TALLY_F16);
+    const bool products =
+        (r->monoids & SQUARES) || ((r->monoids & PRODUCTS) && p->type != TALLY_F16);
     return products ? GPU_PRODUCT_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT;
 }
 
@@ -140,8 +142,8 @@ static void define_block(struct defines *d, unsigned block) {
  * integer of that size. */
 static const char *type_of(const struct problem *p, const struct recipe *r) {
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
-    const unsigned by_size = PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
-    if ((r->parts & by_size && !type_is_float(p->type)) || r->parts == PART_BIT(PART_BITS))
+    const unsigned by_size = MONOID_BIT(MONOID_BITS) | MONOID_BIT(MONOID_NONZERO);
+    if ((r->monoids & by_size && !type_is_float(p->type)) || r->monoids == MONOID_BIT(MONOID_BITS))
         return words[type_size(p->type)];
     return tally_type_name(p->type);
 }
@@ -150,7 +152,7 @@ static const char *type_of(const struct problem *p, const struct recipe *r) {
  * them. */
 static void find_defines(const struct problem *p, const struct recipe *r, unsigned block,
                          struct defines *d) {
-    const int user = r->parts == PART_BIT(PART_TREE) && p->user;
+    const int user = r->monoids == MONOID_BIT(MONOID_TREE) && p->user;
     const char *op = r->op;
     /* For a user's operator: something whose partial results are elements. */
     if (!op) op = !p->user ? "prod" : type_is_float(p->type) ? "sum" : "and";
@@ -165,17 +167,18 @@ static void find_defines(const struct problem *p, const struct recipe *r, unsign
 
 /* Returns whether the kernel computes with doubles. */
 static int needs_doubles(const struct problem *p, const struct recipe *r) {
-    const unsigned by_bits = PART_BIT(PART_EXTREMES) | PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
-    if (r->parts & (SQUARES | PRODUCTS) && type_is_float(p->type))
-        return p->type != TALLY_F16 || r->parts == (SUM | SQUARES);
-    return p->type == TALLY_F64 && !(r->parts & by_bits);
+    const unsigned by_bits =
+        MONOID_BIT(MONOID_EXTREMES) | MONOID_BIT(MONOID_BITS) | MONOID_BIT(MONOID_NONZERO);
+    if (r->monoids & (SQUARES | PRODUCTS) && type_is_float(p->type))
+        return p->type != TALLY_F16 || r->monoids == (SUM | SQUARES);
+    return p->type == TALLY_F64 && !(r->monoids & by_bits);
 }
 
 tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                           const struct problem *p, const struct recipe *r,
                           struct gpu_program **out) {
     const struct gpu_facts *facts = api->facts(gpu);
-    const int user = r->parts == PART_BIT(PART_TREE) && p->user;
+    const int user = r->monoids == MONOID_BIT(MONOID_TREE) && p->user;
     struct defines d;
     char *prelude = NULL;
     tally_status s = TALLY_OK;

@@ -1,5 +1,5 @@
 /*
- * recipe.h - which kernel file, with which defines, makes the records of which parts of a problem; and what is asked of
+ * recipe.h - which kernel file, with which defines, makes the records of which monoids of a problem; and what is asked of
  * its kernels.
  */
 #ifndef TALLY_GPU_RECIPE_H
@@ -12,19 +12,19 @@
 
 /* A row of the table: one launch. */
 struct recipe {
-    unsigned parts; /* PART_BIT()s: whose records it makes, one behind the other */
-    int types;      /* the elements that it is for: recipe.c */
-    unsigned index; /* WANT_INDEX: where that is wanted; 0: where not */
-    tally_op bits;  /* PART_BITS: the operator; else 0 */
+    unsigned monoids; /* MONOID_BIT()s: whose records it makes, one behind the other */
+    int types;        /* the elements that it is for: recipe.c */
+    unsigned index;   /* WANT_INDEX: where that is wanted; 0: where not */
+    tally_op bits;    /* MONOID_BITS: the operator; else 0 */
     const char *file;
     const char *define; /* INDEXED, LIFT_...; or NULL */
     const char *op;     /* OP_...; NULL: see recipe.c */
 };
 
-/* Finds the launches, by blocks of `block` threads, that make the records of all parts of a problem: puts their rows
+/* Finds the launches, by blocks of `block` threads, that make the records of all monoids of a problem: puts their rows
  * into out[], and returns how many they are. */
 unsigned recipe_choose(const struct problem *p, const struct gpu_facts *facts, unsigned block,
-                       const struct recipe *out[PARTS]);
+                       const struct recipe *out[MONOIDS]);
 /* Returns the row's number, below RECIPES_MAX. */
 unsigned recipe_number(const struct recipe *r);
 /* Returns whether the recipe is an exact sum of floats. Its blocks meet limb by limb in one record,

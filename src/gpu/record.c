@@ -12,32 +12,33 @@ struct limb_layout {
     int lowest, limbs;
 };
 
-static struct limb_layout limb_layout_of(const struct problem *p, enum part part) {
-    const int two = part == PART_SQUARES || part == PART_PRODUCTS;
+static struct limb_layout limb_layout_of(const struct problem *p, enum monoid_id monoid) {
+    const int two = monoid == MONOID_SQUARES || monoid == MONOID_PRODUCTS;
     if (p->type == TALLY_F64 && two) return (struct limb_layout){-2176, WIDE_FLOAT_LIMBS};
     if (type_is_float(p->type)) return (struct limb_layout){-1088, FLOAT_LIMBS};
     return (struct limb_layout){0, !two ? 3 : type_bits(p->type) == 64 ? 6 : 4};
 }
 
-size_t record_words(const struct problem *p, enum part part) {
-    switch (part) {
-    case PART_SUM:
-    case PART_SQUARES:
-    case PART_PRODUCTS:
-    case PART_MAGNITUDES:
-        return (size_t)limb_layout_of(p, part).limbs + (type_is_float(p->type) ? FLOAT_COUNTS : 0);
-    case PART_EXTREMES:
+size_t record_words(const struct problem *p, enum monoid_id monoid) {
+    switch (monoid) {
+    case MONOID_SUM:
+    case MONOID_SQUARES:
+    case MONOID_PRODUCTS:
+    case MONOID_MAGNITUDES:
+        return (size_t)limb_layout_of(p, monoid).limbs +
+               (type_is_float(p->type) ? FLOAT_COUNTS : 0);
+    case MONOID_EXTREMES:
         return p->extremes & WANT_INDEX ? 5 : 2;
-    case PART_FACTORS:
+    case MONOID_FACTORS:
         return 2;
     default:
         return 1;
     }
 }
 
-static void decode_sum(const struct problem *p, enum part part, const uint64_t *word,
+static void decode_sum(const struct problem *p, enum monoid_id monoid, const uint64_t *word,
                        struct exact_sum *s) {
-    const struct limb_layout limb_layout = limb_layout_of(p, part);
+    const struct limb_layout limb_layout = limb_layout_of(p, monoid);
     exact_sum_clear(s);
     s->mixed = 1;
     if (!type_is_float(p->type)) {
@@ -81,37 +82,37 @@ static double fast_value(tally_type type, uint64_t bits) {
     return type == TALLY_F64 ? v.as.f64 : (double)v.as.f32;
 }
 
-void record_merge(const struct problem *p, enum part part, const uint64_t *word,
+void record_merge(const struct problem *p, enum monoid_id monoid, const uint64_t *word,
                   struct state *into) {
     struct state mine;
-    monoids[part].clear(p, state_part(&mine, part));
-    switch (part) {
-    case PART_SUM:
-    case PART_SQUARES:
-    case PART_PRODUCTS:
-    case PART_MAGNITUDES:
-        decode_sum(p, part, word, state_part(&mine, part));
+    monoids[monoid].clear(p, monoid_state(&mine, monoid));
+    switch (monoid) {
+    case MONOID_SUM:
+    case MONOID_SQUARES:
+    case MONOID_PRODUCTS:
+    case MONOID_MAGNITUDES:
+        decode_sum(p, monoid, word, monoid_state(&mine, monoid));
         break;
-    case PART_FAST:
+    case MONOID_FAST:
         mine.fast = fast_value(p->type, word[0]);
         break;
-    case PART_FACTORS:
+    case MONOID_FACTORS:
         mine.factors = (struct factors){.magnitude = word[0] ^ 1,
                                         .negative = word[1] & 1,
                                         .zero = word[1] >> 1 & 1,
                                         .overflow = word[1] >> 2 & 1};
         break;
-    case PART_EXTREMES:
+    case MONOID_EXTREMES:
         decode_extremes(p, word, &mine.extremes);
         break;
-    case PART_BITS:
+    case MONOID_BITS:
         mine.bits = p->bits_op == TALLY_AND ? mine.bits & ~word[0] : word[0];
         break;
-    case PART_NONZERO:
+    case MONOID_NONZERO:
         mine.nonzero = word[0];
         break;
     default:
         break;
     }
-    monoids[part].merge(p, state_part(into, part), state_part(&mine, part), 0);
+    monoids[monoid].merge(p, monoid_state(into, monoid), monoid_state(&mine, monoid), 0);
 }

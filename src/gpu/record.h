@@ -7,11 +7,11 @@
 
 #include "problem/monoid.h"
 
-/* Words of the record of a part; every part but PART_TREE has one. */
-size_t record_words(const struct problem *p, enum part part);
+/* Words of the record of a monoid; every monoid but MONOID_TREE has one. */
+size_t record_words(const struct problem *p, enum monoid_id monoid);
 
-/* Merges the record of a part into the state; its indices count from where those of *into do. */
-void record_merge(const struct problem *p, enum part part, const uint64_t *word,
+/* Merges the record of a monoid into the state; its indices count from where those of *into do. */
+void record_merge(const struct problem *p, enum monoid_id monoid, const uint64_t *word,
                   struct state *into);
 
 #endif

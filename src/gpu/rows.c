@@ -32,13 +32,13 @@ struct rows_kind {
     bool (*is_for)(const struct problem *p);
 };
 
-static bool only(const struct problem *p, unsigned parts, unsigned values) {
-    return p->parts == parts && p->values >= 1 && p->values <= values;
+static bool only(const struct problem *p, unsigned set, unsigned values) {
+    return p->monoids == set && p->values >= 1 && p->values <= values;
 }
 
 /* Sums and means of floats, as results of the elements' type: the kernels write no other. */
 static bool sums_floats(const struct problem *p) {
-    return only(p, PART_BIT(PART_SUM), 1) && type_is_float(p->type) &&
+    return only(p, MONOID_BIT(MONOID_SUM), 1) && type_is_float(p->type) &&
            (p->value[0].op == TALLY_SUM || p->value[0].op == TALLY_MEAN) &&
            p->value[0].type == p->type;
 }
@@ -53,33 +53,33 @@ static bool gives_only(const struct problem *p, unsigned ops) {
 }
 
 static bool sums_magnitudes(const struct problem *p) {
-    return only(p, PART_BIT(PART_MAGNITUDES), 1) && gives_only(p, 1u << TALLY_NORM1);
+    return only(p, MONOID_BIT(MONOID_MAGNITUDES), 1) && gives_only(p, 1u << TALLY_NORM1);
 }
 
 static bool sums_squares(const struct problem *p) {
-    return only(p, PART_BIT(PART_SQUARES), 2) &&
+    return only(p, MONOID_BIT(MONOID_SQUARES), 2) &&
            gives_only(p, 1u << TALLY_SUMSQ | 1u << TALLY_NORM2);
 }
 
 static bool sums_both(const struct problem *p) {
-    return only(p, PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES), VALUES_MOST) &&
+    return only(p, MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES), VALUES_MOST) &&
            gives_only(p, 1u << TALLY_SUM | 1u << TALLY_MEAN | 1u << TALLY_SUMSQ |
                              1u << TALLY_NORM2 | 1u << TALLY_VAR | 1u << TALLY_STD);
 }
 
 static bool sums_integers(const struct problem *p) {
-    if (!only(p, PART_BIT(PART_SUM), 1) || type_is_float(p->type)) return false;
+    if (!only(p, MONOID_BIT(MONOID_SUM), 1) || type_is_float(p->type)) return false;
     if (p->value[0].op == TALLY_MEAN) return p->value[0].type == TALLY_F64;
     return p->value[0].op == TALLY_SUM && !type_is_float(p->value[0].type);
 }
 
 static bool sums_fast(const struct problem *p) {
-    return only(p, PART_BIT(PART_FAST), 1) && p->value[0].op == TALLY_SUM &&
+    return only(p, MONOID_BIT(MONOID_FAST), 1) && p->value[0].op == TALLY_SUM &&
            p->value[0].type == p->type;
 }
 
 static bool finds_ends(const struct problem *p) {
-    if (!only(p, PART_BIT(PART_EXTREMES), 2)) return false;
+    if (!only(p, MONOID_BIT(MONOID_EXTREMES), 2)) return false;
     for (unsigned v = 0; v < p->values; v++)
         if ((p->value[v].op != TALLY_MIN && p->value[v].op != TALLY_MAX) ||
             p->value[v].type != p->type)
@@ -88,11 +88,11 @@ static bool finds_ends(const struct problem *p) {
 }
 
 static bool finds_least(const struct problem *p) {
-    return only(p, PART_BIT(PART_EXTREMES), 1) && p->value[0].op == TALLY_ARGMIN;
+    return only(p, MONOID_BIT(MONOID_EXTREMES), 1) && p->value[0].op == TALLY_ARGMIN;
 }
 
 static bool finds_greatest(const struct problem *p) {
-    return only(p, PART_BIT(PART_EXTREMES), 1) && p->value[0].op == TALLY_ARGMAX;
+    return only(p, MONOID_BIT(MONOID_EXTREMES), 1) && p->value[0].op == TALLY_ARGMAX;
 }
 
 static const struct rows_kind kinds[] = {
@@ -124,7 +124,7 @@ static uint64_t elements_of(const struct shaped *s) {
 static bool lie_apart(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     const size_t least =
-        size == 8 && problem_has(s->p, PART_SQUARES) ? 4 * APART_BYTES : APART_BYTES;
+        size == 8 && problem_has(s->p, MONOID_SQUARES) ? 4 * APART_BYTES : APART_BYTES;
     if (parts_are_contiguous(s) || s->reduces != 1 || s->reduced[0].x != 1) return false;
     for (unsigned d = 0; d < s->keeps; d++)
         if (s->kept[d].x < 0) return false;
@@ -157,7 +157,7 @@ static bool are_few(const struct shaped *s) {
     if (s->p->value[0].op == TALLY_MEAN && s->each * size == 16) return false;
     if (!parts_are_contiguous(s)) return false;
     return s->cut == TALLY_AXES && s->each <= FEW_ELEMENTS(size) &&
-           !problem_has(s->p, PART_SQUARES);
+           !problem_has(s->p, MONOID_SQUARES);
 }
 
 /* Threads of a block. */
@@ -168,8 +168,8 @@ static unsigned block_of(const struct queue *queue) {
 /* Warps that a device runs at once. */
 static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
-    const bool has_both = s->p->parts == (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES));
-    const bool has_squares = has_both || s->p->parts == PART_BIT(PART_SQUARES);
+    const bool has_both = s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
+    const bool has_squares = has_both || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
     const uint64_t blocks = has_both || (has_squares && !are_short(s))
                                 ? GPU_ROWS_PRODUCT_BLOCKS_A_UNIT
                                 : GPU_ROWS_BLOCKS_A_UNIT;
@@ -238,7 +238,7 @@ static tally_status find(struct queue *queue, const struct shaped *shape,
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "short_rows", &found.shorts);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
-    if (s == TALLY_OK && !problem_has(p, PART_SQUARES))
+    if (s == TALLY_OK && !problem_has(p, MONOID_SQUARES))
         s = queue->api->kernel(queue->gpu, program, "few_rows", &found.few);
     if (s == TALLY_OK) *known = found;
     return s;
@@ -266,7 +266,7 @@ static const char *never_rows(const struct path_table *t, const unsigned at[PATH
     if (why) return why;
     if (type_size(p.type) == 1) return "elements of a byte are left to other kernels";
     if (!kind_for(&p)) return "rows have no program for it";
-    return at[0] == FEW && problem_has(&p, PART_SQUARES) ? "few_rows is not for squares" : NULL;
+    return at[0] == FEW && problem_has(&p, MONOID_SQUARES) ? "few_rows is not for squares" : NULL;
 }
 PATH_TABLE(rows_paths, "rows on a GPU", never_rows, &kernel_axis, &path_ops, &path_types);
 #endif

@@ -246,7 +246,7 @@ static tally_status run_row(tally_device *device, const struct shaped *s, struct
     state_clear(p, &state);
     tree_clear(&tree, 0);
     tally_status status = fold_slice(device, p, &in, &state);
-    if (status == TALLY_OK && problem_has(p, PART_TREE)) {
+    if (status == TALLY_OK && problem_has(p, MONOID_TREE)) {
         status = fold_leaves(device, p, in.x, in.n, &tree);
         root = tree_value(p, &tree);
     }
@@ -361,7 +361,7 @@ tally_status gpu_shaped(tally_device *device, const struct shaped *s) {
     struct gpu_device *d = own(device);
     struct absence absence = {.number = UINT64_MAX};
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
-    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status == TALLY_OK) status = gpu_enter(d);
     if (status != TALLY_OK) return status;
     const int at_once = fits(d, s);
@@ -487,7 +487,7 @@ static tally_status run_resident(struct gpu_device *d, const struct shaped *s) {
 tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
     struct gpu_device *d = own(device);
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
-    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status == TALLY_OK) status = gpu_enter(d);
     return status == TALLY_OK ? gpu_leave(d, run_resident(d, s)) : status;
 }
@@ -496,7 +496,7 @@ tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
 
 tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, size_t *bytes) {
     struct gpu_device *d = own(device);
-    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, true);
     if (status == TALLY_OK) status = parts_prepare(&d->theirs, s);
@@ -561,7 +561,7 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
 tally_status gpu_shaped_enqueue(tally_device *device, const struct shaped *s,
                                 const tally_shaped_call *call) {
     struct gpu_device *d = own(device);
-    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, false);
     if (status == TALLY_OK) status = enqueue(d, s, call);

@@ -22,10 +22,10 @@ _Static_assert((int)MAILBOX_STOP == TALLY_MAILBOX_STOP &&
                    MAILBOX_BYTES(3) == TALLY_MAILBOX_BYTES(3),
                "words.h");
 
-#define PACK_BLOCKS 5 /* one for each part that is a sum, and one for all else */
+#define PACK_BLOCKS 5 /* one for each monoid that is a sum, and one for all else */
 
 static tally_status check(const struct problem *p) {
-    if (!problem_has(p, PART_TREE)) return TALLY_OK;
+    if (!problem_has(p, MONOID_TREE)) return TALLY_OK;
     return fail(TALLY_EUNSUPPORTED,
                 "floating products and users' operators go over the canonical tree, whose leaves "
                 "may lie on two ranks: they have no words");
@@ -42,14 +42,14 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
     (void)records;
     plan->bits = type_bits(p->type);
     plan->is_xor = p->bits_op == TALLY_XOR;
-    if (problem_has(p, PART_FACTORS) || problem_has(p, PART_EXTREMES))
+    if (problem_has(p, MONOID_FACTORS) || problem_has(p, MONOID_EXTREMES))
         plan->gathered = WORDS_GATHERED;
-    for (unsigned part = 0; part <= PART_MAGNITUDES; part++)
-        if (p->parts & PART_BIT(part))
-            added +=
-                WORDS_COUNTS + words_limbs(floats, part == PART_SQUARES || part == PART_PRODUCTS);
-    if (problem_has(p, PART_BITS)) added += plan->bits;
-    added += problem_has(p, PART_NONZERO);
+    for (unsigned monoid = 0; monoid <= MONOID_MAGNITUDES; monoid++)
+        if (p->monoids & MONOID_BIT(monoid))
+            added += WORDS_COUNTS +
+                     words_limbs(floats, monoid == MONOID_SQUARES || monoid == MONOID_PRODUCTS);
+    if (problem_has(p, MONOID_BITS)) added += plan->bits;
+    added += problem_has(p, MONOID_NONZERO);
     if (added > 0 || !plan->gathered) plan->added = 1 + added;
 }
 
@@ -239,10 +239,10 @@ static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words,
 
 /* Returns whether the ranks try pairs first (kernels/words.cu); *part is then the sum that a pair
  * holds. */
-static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *part) {
+static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *monoid) {
     const unsigned op = p->values == 1 ? p->value[0].op : TALLY_USER;
-    *part = op == TALLY_NORM1 ? PART_MAGNITUDES : PART_SUM;
-    return queue->allreduce_few && type_is_float(p->type) && p->parts == PART_BIT(*part) &&
+    *monoid = op == TALLY_NORM1 ? MONOID_MAGNITUDES : MONOID_SUM;
+    return queue->allreduce_few && type_is_float(p->type) && p->monoids == MONOID_BIT(*monoid) &&
            (op == TALLY_SUM || op == TALLY_MEAN || op == TALLY_NORM1);
 }
 
@@ -259,7 +259,7 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     plan.ranks = call->ranks;
     plan.mine = (uint32_t)call->mine;
     plan.packs = call->failure == TALLY_OK;
-    plan.tries = tries_pairs(queue, p, &plan.part);
+    plan.tries = tries_pairs(queue, p, &plan.monoid);
     const bool few = plan.tries && plan.packs && n <= FEW_ELEMENTS;
     const size_t own = FAILED_WORDS + plan.added, gathered = plan.gathered * call->ranks;
     assert(own + plan.gathered <= MAILBOX_WORDS);

@@ -1,5 +1,5 @@
 /*
- * lower - from the records of a problem's parts to its values (lower.h): a block a value. Its threads settle the sums
+ * lower - from the records of a problem's monoids to its values (lower.h): a block a value. Its threads settle the sums
  * (settle.h); the first one lowers, by doubles where these tell the value (quick.h). Where there is one value, its
  * block then clears the words of `work` in which the records were: [first, first + clear).
  */
@@ -33,16 +33,16 @@ KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOB
         masks[i] = 0;
     __syncthreads();
     u32 known = 0;
-    for (u32 part = 0; part < SUMS; part++) {
-        const u32 there = plan.at[part] != PLAN_NONE;
-        const limb_layout s = limb_layout_of(plan.type, part);
+    for (u32 monoid = 0; monoid < SUMS; monoid++) {
+        const u32 there = plan.at[monoid] != PLAN_NONE;
+        const limb_layout s = limb_layout_of(plan.type, monoid);
         const u32 limbs = there ? s.limbs : 0;
         if (UNIFORM(there)) {
-            settle_sum(work + (there ? plan.at[part] : 0), 0, limbs, limbs, digits + known,
-                       masks + part * MASKS);
+            settle_sum(work + (there ? plan.at[monoid] : 0), 0, limbs, limbs, digits + known,
+                       masks + monoid * MASKS);
             if (there && threadIdx.x == 0)
-                numbers.digit_ranges[part] =
-                    digit_range_of(digits + known, limbs, s.lowest, masks + part * MASKS);
+                numbers.digit_ranges[monoid] =
+                    digit_range_of(digits + known, limbs, s.lowest, masks + monoid * MASKS);
             known += limbs;
         }
     }

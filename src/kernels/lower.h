@@ -1,5 +1,5 @@
 /*
- * lower.h - from the records of a problem's parts to its values, on the device: what src/problem/lower.c does on the host,
+ * lower.h - from the records of a problem's monoids to its values, on the device: what src/problem/lower.c does on the host,
  * bit for bit (but for fast means, which promise no bits).
  *
  * Numbers (number.h) are long; on CUDA they lie in shared memory, as thread-local memory would be reserved for every
@@ -49,7 +49,7 @@ enum {
     USER
 };
 
-#define SUMS 4 /* the first parts are sums */
+#define SUMS 4 /* the first monoids are sums */
 
 ORDER_KEYS(u64)
 
@@ -114,14 +114,14 @@ typedef struct lower_scratch {
 #define SHARED_LOWER_SCRATCH lower_scratch
 #endif
 
-/* The layout of a part's sum: its number of limbs, where limb i weighs 2^(32 i + lowest). */
+/* The layout of a monoid's sum: its number of limbs, where limb i weighs 2^(32 i + lowest). */
 typedef struct limb_layout {
     u32 limbs;
     i32 lowest;
 } limb_layout;
 
-PURE limb_layout limb_layout_of(u32 type, u32 part) {
-    const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
+PURE limb_layout limb_layout_of(u32 type, u32 monoid) {
+    const u32 two = monoid == PLAN_SQUARES || monoid == PLAN_PRODUCTS;
     limb_layout s = {FLOAT_LIMBS, -1088};
     if (type == F64 && two) {
         s.limbs = WIDE_FLOAT_LIMBS;
@@ -139,10 +139,11 @@ typedef struct notes {
     u64 nans, plus, minus, mixed;
 } notes;
 
-__device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part) {
+__device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid) {
     notes k = {0, 0, 0, 1};
     if (is_float(p->type)) {
-        const RECORD_SPACE u64 *counts = work + p->at[part] + limb_layout_of(p->type, part).limbs;
+        const RECORD_SPACE u64 *counts =
+            work + p->at[monoid] + limb_layout_of(p->type, monoid).limbs;
         k.nans = counts[0];
         k.plus = counts[1];
         k.minus = counts[2];
@@ -151,17 +152,17 @@ __device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return k;
 }
 
-OUTLINED void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part,
+OUTLINED void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid,
                        lower_scratch *r, number *out) {
 #if defined(SETTLED)
-    const digit_range s = r->digit_ranges[part];
+    const digit_range s = r->digit_ranges[monoid];
     (void)work;
     (void)p;
 #define LIMB_AT(i) s.digit[i]
     NUMBER_OF_LIMBS(LIMB_AT, s.count, s.exponent, s.above, out);
 #else
-    const RECORD_SPACE u64 *limb = work + p->at[part];
-    const limb_layout s = limb_layout_of(p->type, part);
+    const RECORD_SPACE u64 *limb = work + p->at[monoid];
+    const limb_layout s = limb_layout_of(p->type, monoid);
     (void)r;
 #define LIMB_AT(i) limb[i]
     NUMBER_OF_LIMBS(LIMB_AT, s.limbs, s.lowest, 0, out);
@@ -192,13 +193,13 @@ SELDOM u64 integer_bits(const number *a, u32 type, u32 *status) {
     return a->negative ? 0 - magnitude : magnitude;
 }
 
-__device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, u32 type,
+__device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid, u32 type,
                          u32 *status, lower_scratch *r) {
     u64 bits;
-    load_sum(work, p, part, r, &r->sum);
+    load_sum(work, p, monoid, r, &r->sum);
     if (!is_float(type)) return integer_bits(&r->sum, type, status);
     const float_format f = format_of(type);
-    const notes k = notes_of(work, p, part);
+    const notes k = notes_of(work, p, monoid);
     if (is_special(k, f, &bits)) return bits;
     if (p->n != 0 && !k.mixed) return float_sign(f);
     return round_number(f, &r->sum);

@@ -213,7 +213,7 @@ PURE void add_integer(sum *to, u64 w, u32 is_negative) {
     to->digit[1] += is_negative ? (u64)((i64)w >> 32) : w >> 32;
 }
 
-#define HAS(p, part) ((p)->parts >> (part)&1u)
+#define HAS(p, monoid) ((p)->monoids >> (monoid)&1u)
 
 INLINED void add_float(u64 bits, u64 beside, const parts_plan *p, cell *c, SHARED u64 *rec) {
     const u32 type = p->lower.type;
@@ -527,7 +527,7 @@ PURE u64 row_value(const parts_plan *p, const row_sum *b, const u64 *known, u32 
 /* Returns whether the plan has only sums of floats, of elements at even distances, without a mask
  * or an order. */
 PURE u32 is_plain(const parts_plan *p) {
-    return p->parts == 1u << PLAN_SUM && is_float(p->lower.type) && !p->masked && !p->order &&
+    return p->monoids == 1u << PLAN_SUM && is_float(p->lower.type) && !p->masked && !p->order &&
            (p->cut != PARTS_AXES || p->reduces <= 1);
 }
 
@@ -801,12 +801,12 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
     if (n == 0) return 0;
     for (u32 v = 0; v < p->lower.values && !lost; v++) {
         const u32 op = p->lower.value[v] & 255, to = p->lower.value[v] >> 8;
-        const u32 part = op == SUM || op == MEAN ? PLAN_SUM
-                         : op == NORM1           ? PLAN_MAGNITUDES
-                         : op == DOT             ? PLAN_PRODUCTS
-                                                 : PLAN_SQUARES;
-        const sum s = sums[part], total = sums[PLAN_SUM];
-        const u64 zero = known[W_MIXED] >> part & 1 ? 0 : float_sign(format_of(to));
+        const u32 monoid = op == SUM || op == MEAN ? PLAN_SUM
+                           : op == NORM1           ? PLAN_MAGNITUDES
+                           : op == DOT             ? PLAN_PRODUCTS
+                                                   : PLAN_SQUARES;
+        const sum s = sums[monoid], total = sums[PLAN_SUM];
+        const u64 zero = known[W_MIXED] >> monoid & 1 ? 0 : float_sign(format_of(to));
         u64 bits = 0;
         if (op == VAR || op == STD) {
             lost |= is_far && correction != 0;
@@ -835,7 +835,7 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
     SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     const GLOBAL u8 *nowhere = x; /* what of the functions below is not looked at */
-    const u32 of_floats = is_float(plan.lower.type) && (plan.parts & ((1u << SUMS) - 1)) != 0;
+    const u32 of_floats = is_float(plan.lower.type) && (plan.monoids & ((1u << SUMS) - 1)) != 0;
     for (u64 row = blockIdx.x; row < plan.rows.count; row += gridDim.x) {
         cell c;
         sum whole[SUMS];

@@ -69,7 +69,7 @@ typedef struct parts_plan {
     u64 number_first; /* its number among all that the caller asked for */
     u64 n;            /* segments, groups: elements of x */
     u64 counts; /* the word of the workspace where filled rows' counts begin; 0: there are none */
-    u32 cut, parts;   /* PARTS_AXES ...; a bit for each PLAN_... that there is */
+    u32 cut, monoids; /* PARTS_AXES ...; a bit for each PLAN_... that there is */
     u32 sums;         /* words of the sums in a record */
     u32 team;         /* threads for a row in `quick`: 1, or WARP */
     u32 quick_most;   /* elements of the longest row for `quick` */

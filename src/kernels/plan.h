@@ -7,7 +7,7 @@
 #ifndef TALLY_PLAN_H
 #define TALLY_PLAN_H
 
-/* Parts of a problem, as src/problem/problem.h numbers them. */
+/* Monoids of a problem, as src/problem/problem.h numbers them. */
 enum {
     PLAN_SUM,
     PLAN_SQUARES,
@@ -19,7 +19,7 @@ enum {
     PLAN_BITS,
     PLAN_NONZERO,
     PLAN_TREE,
-    PLAN_PARTS
+    PLAN_MONOIDS
 };
 
 #define PLAN_VALUES 32
@@ -36,7 +36,7 @@ typedef struct lower_plan {
     u32 user;         /* the tree is a user's operator's: its values are elements */
     u32 values;       /* how many there are */
     u32 at
-        [PLAN_PARTS]; /* the word at which each part's record begins, PLAN_NONE for other parts. The tree's: its
+        [PLAN_MONOIDS]; /* the word at which each monoid's record begins, PLAN_NONE for others. The tree's: its
                           * root, counted in tree values */
     u32 value[PLAN_VALUES]; /* each value's operator, and from bit 8 on its type */
 } lower_plan;

@@ -55,13 +55,13 @@ __device__ quick_sum quick_sum_of(digit_range sum, u32 *lost) {
  * not determine it, or the operator is another. */
 __device__ u64 quick_value(const RECORD_SPACE u64 *work, const lower_plan *p, u32 op, u32 type,
                            const lower_scratch *r, u32 *lost) {
-    const u32 part = op == MEAN ? PLAN_SUM : PLAN_SQUARES;
+    const u32 monoid = op == MEAN ? PLAN_SUM : PLAN_SQUARES;
     *lost |= op != MEAN && op != VAR && op != STD && op != NORM2;
-    *lost |= p->n == 0 || p->n >> 53 != 0 || p->at[part] == PLAN_NONE;
+    *lost |= p->n == 0 || p->n >> 53 != 0 || p->at[monoid] == PLAN_NONE;
     if (*lost) return 0;
-    const notes k = notes_of(work, p, part);
+    const notes k = notes_of(work, p, monoid);
     *lost |= (k.nans | k.plus | k.minus) != 0;
-    const quick_sum q = quick_sum_of(r->digit_ranges[part], lost);
+    const quick_sum q = quick_sum_of(r->digit_ranges[monoid], lost);
     *lost |= q.magnitude.s == 0; /* which may be -0 */
     if (*lost) return 0;
     if (op == MEAN)

@@ -1,5 +1,5 @@
 /*
- * words - from the records of a problem's parts to words that other ranks can have (words.h), and from the words of all
+ * words - from the records of a problem's monoids to words that other ranks can have (words.h), and from the words of all
  * ranks, added up and gathered, to values.
  *
  * pack: a block of threads for each sum, and one for all else.
@@ -48,23 +48,23 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
             out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
 }
 
-/* Packs a part of the workspace. Part k < SUMS writes the words of sum k, and makes its record 0 if
- * plan.clears. Part SUMS writes everything else: n, bits, the count of elements other than zero,
+/* Packs the record of a monoid. Monoid k < SUMS writes the words of sum k, and makes its record 0 if
+ * plan.clears. Monoid SUMS writes everything else: n, bits, the count of elements other than zero,
  * and the gathered words. It also makes failed[0] and failed[1] 0. All threads of a block call
  * this; digit[] and masks[] are the block's own. */
-__device__ void pack_part(u32 mine, GLOBAL u64 *work, const words_plan *plan, GLOBAL u64 *added,
-                          GLOBAL u64 *gathered, GLOBAL u64 *failed, SHARED u64 *digit,
-                          SHARED u32 *masks) {
+__device__ void pack_monoid(u32 mine, GLOBAL u64 *work, const words_plan *plan, GLOBAL u64 *added,
+                            GLOBAL u64 *gathered, GLOBAL u64 *failed, SHARED u64 *digit,
+                            SHARED u32 *masks) {
     const lower_plan *p = &plan->lower;
     const u32 floats = is_float(p->type);
-    u32 at = 1, to = 0, limbs = 0, first = 0, known = 0; /* of this part's sum */
-    for (u32 part = 0; part < SUMS && plan->added; part++) {
-        if (p->at[part] == PLAN_NONE) continue;
-        const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
-        if (part == mine) {
+    u32 at = 1, to = 0, limbs = 0, first = 0, known = 0; /* of this monoid's sum */
+    for (u32 monoid = 0; monoid < SUMS && plan->added; monoid++) {
+        if (p->at[monoid] == PLAN_NONE) continue;
+        const u32 two = monoid == PLAN_SQUARES || monoid == PLAN_PRODUCTS;
+        if (monoid == mine) {
             to = at;
             limbs = words_limbs(floats, two);
-            known = limb_layout_of(p->type, part).limbs;
+            known = limb_layout_of(p->type, monoid).limbs;
             first = words_first(floats, two, known);
         }
         at += WORDS_COUNTS + words_limbs(floats, two);
@@ -100,7 +100,7 @@ KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u
     __shared__ u64 digit[WIDE_FLOAT_LIMBS];
     __shared__ u32 masks[MASKS];
     wait_for_earlier();
-    pack_part(blockIdx.x, work, &plan, added, gathered, failed, digit, masks);
+    pack_monoid(blockIdx.x, work, &plan, added, gathered, failed, digit, masks);
 }
 
 /* ---- From words to values ------------------------------------------------------------------- */
@@ -183,20 +183,20 @@ INLINED void settle_state(u64 state, const GLOBAL u64 *added, const GLOBAL u64 *
         masks[i] = 0;
     __syncthreads();
     u32 at = 1, known = 0;
-    for (u32 part = 0; part < SUMS; part++) {
-        const u32 there = plan->lower.at[part] != PLAN_NONE;
-        const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
+    for (u32 monoid = 0; monoid < SUMS; monoid++) {
+        const u32 there = plan->lower.at[monoid] != PLAN_NONE;
+        const u32 two = monoid == PLAN_SQUARES || monoid == PLAN_PRODUCTS;
         const u32 limbs = there ? words_limbs(floats, two) : 0;
-        const limb_layout s = limb_layout_of(type, part);
+        const limb_layout s = limb_layout_of(type, monoid);
         if (UNIFORM(there)) {
             settle_sum(word + at + WORDS_COUNTS, 0, limbs, limbs, digits + known,
-                       masks + part * MASKS);
+                       masks + monoid * MASKS);
             if (there && threadIdx.x == 0) {
-                numbers->digit_ranges[part] = digit_range_of(
+                numbers->digit_ranges[monoid] = digit_range_of(
                     digits + known, limbs, s.lowest - 32 * (i32)words_first(floats, two, s.limbs),
-                    masks + part * MASKS);
+                    masks + monoid * MASKS);
                 for (u32 k = 0; k < WORDS_COUNTS && floats; k++)
-                    work[plan->lower.at[part] + s.limbs + k] = word[at + k];
+                    work[plan->lower.at[monoid] + s.limbs + k] = word[at + k];
             }
             at += there ? WORDS_COUNTS + limbs : 0;
             known += limbs;
@@ -366,10 +366,10 @@ KERNEL allreduce(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, G
         send_pair(&plan, address, turn, pairs);
     }
 #endif
-    for (u32 part = 0; part <= SUMS; part++)
-        if (UNIFORM(plan.packs && (part == SUMS || plan.lower.at[part] != PLAN_NONE)))
-            pack_part(plan.packs ? part : SUMS + 1, work, &plan, message + FAILED_WORDS,
-                      gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
+    for (u32 monoid = 0; monoid <= SUMS; monoid++)
+        if (UNIFORM(plan.packs && (monoid == SUMS || plan.lower.at[monoid] != PLAN_NONE)))
+            pack_monoid(plan.packs ? monoid : SUMS + 1, work, &plan, message + FAILED_WORDS,
+                        gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
     __syncthreads();
 #if !defined(__OPENCL_VERSION__)
     if (plan.tries) {
@@ -404,10 +404,10 @@ __device__ double double_at(const GLOBAL u8 *x, u32 type, u64 i) {
     return (double)float_from(type == BF16 ? bits << 16 : half_bits_widened(bits));
 }
 
-/* Returns element i as a term of the part. */
+/* Returns element i as a term of the monoid. */
 __device__ double term_at(const GLOBAL u8 *x, const words_plan *p, u64 i) {
     const double e = double_at(x, p->lower.type, i);
-    return p->part == PLAN_MAGNITUDES ? double_from(double_bits(e) & ~((u64)1 << 63)) : e;
+    return p->monoid == PLAN_MAGNITUDES ? double_from(double_bits(e) & ~((u64)1 << 63)) : e;
 }
 
 /* Adds up the pairs of lanes l ... l + 2 * apart - 1 of each warp into lane l's. */
@@ -520,12 +520,12 @@ KERNEL allreduce_few(const GLOBAL u8 *x, GLOBAL u64 *work, const words_plan plan
         add_to_limbs(limbs, term_at(x, &plan, i));
     __syncthreads();
     for (u32 i = threadIdx.x; i < FLOAT_LIMBS + FLOAT_COUNTS; i += BLOCK)
-        work[plan.lower.at[plan.part] + i] = limbs[i];
+        work[plan.lower.at[plan.monoid] + i] = limbs[i];
     __syncthreads();
-    for (u32 part = 0; part <= SUMS; part++)
-        if (part == SUMS || part == plan.part)
-            pack_part(part, work, &plan, message + FAILED_WORDS,
-                      gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
+    for (u32 monoid = 0; monoid <= SUMS; monoid++)
+        if (monoid == SUMS || monoid == plan.monoid)
+            pack_monoid(monoid, work, &plan, message + FAILED_WORDS,
+                        gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
     __syncthreads();
     exchange_words(&plan, message, gathered, mailbox, address, turn + 1, lost);
     __syncthreads();

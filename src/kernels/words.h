@@ -58,7 +58,7 @@ typedef struct words_plan {
     u32 mine;         /* which rank this is */
     u32 from;         /* where the records begin: lower.at[] count from there */
     u32 tries; /* the ranks first tell each other pairs (words.cu), and words only if these do not do */
-    u32 part; /* then, the part whose sum the pair is */
+    u32 monoid; /* then, the monoid whose sum the pair is */
 } words_plan;
 
 /* Returns how many limbs a sum has in words, and at which of these the limbs of its record

@@ -35,7 +35,7 @@ static tally_status lower_mean(const struct problem *p, const struct state *s, t
     if (s->n == 0) {
         TALLY_PATH("of nothing");
         *out = float_nan(type);
-    } else if (problem_has(p, PART_FAST)) {
+    } else if (problem_has(p, MONOID_FAST)) {
         TALLY_PATH("fast");
         *out = round_double(type, s->fast / (double)s->n);
     } else
@@ -98,7 +98,7 @@ static tally_status lower_one(const struct problem *p, const struct state *s,
     const struct extremes *e = &s->extremes;
     switch (op) {
     case TALLY_SUM:
-        if (!problem_has(p, PART_FAST)) return lower_sum(&s->sum, s->n, type, out);
+        if (!problem_has(p, MONOID_FAST)) return lower_sum(&s->sum, s->n, type, out);
         TALLY_PATH("a fast sum");
         *out = round_double(type, s->fast);
         return TALLY_OK;

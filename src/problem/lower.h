@@ -6,7 +6,7 @@
 
 #include "problem/monoid.h"
 
-/* Writes all values of the state to out[]; *tree is the canonical tree's value, where the problem has PART_TREE. A
+/* Writes all values of the state to out[]; *tree is the canonical tree's value, where the problem has MONOID_TREE. A
  * problem's only value that does not exist is TALLY_ERANGE or TALLY_EINVAL, as lower_absence() says; one of several
  * gets type 0. */
 tally_status lower_values(const struct problem *p, const struct state *s, const tally_value *tree,

@@ -459,77 +459,77 @@ static int extremes_unpack(const struct problem *p, const uint64_t *word, uint64
 
 /* ---- The table ----------------------------------------------------------------------------- */
 
-#define AT(part) offsetof(struct state, part)
+#define AT(monoid) offsetof(struct state, monoid)
 
-const struct monoid monoids[PART_TREE] = {
-    [PART_SUM] = {"sum", AT(sum), sum_clear, sum_merge, sum_subtract, sum_negate, sum_words, 1,
-                  sum_pack, sum_unpack},
-    [PART_SQUARES] = {"squares", AT(squares), sum_clear, sum_merge, sum_subtract, NULL,
-                      square_words, 1, square_pack, square_unpack},
-    [PART_PRODUCTS] = {"products", AT(products), sum_clear, sum_merge, sum_subtract, sum_negate,
-                       square_words, 1, square_pack, product_unpack},
-    [PART_MAGNITUDES] = {"magnitudes", AT(magnitudes), sum_clear, sum_merge, sum_subtract, NULL,
-                         sum_words, 1, sum_pack, magnitude_unpack},
-    [PART_FAST] = {"fast", AT(fast), fast_clear, fast_merge, NULL, NULL, one_word, 0, word_pack,
-                   fast_unpack},
-    [PART_FACTORS] = {"factors", AT(factors), factors_clear, factors_merge, NULL, NULL,
-                      factors_words, 0, factors_pack, factors_unpack},
-    [PART_EXTREMES] = {"extremes", AT(extremes), extremes_clear, extremes_merge, NULL, NULL,
-                       extremes_words, 0, extremes_pack, extremes_unpack},
-    [PART_BITS] = {"bits", AT(bits), bits_clear, bits_merge, bits_subtract, NULL, one_word, 0,
-                   word_pack, bits_unpack},
-    [PART_NONZERO] = {"nonzero", AT(nonzero), word_clear, count_merge, count_subtract, NULL,
-                      one_word, 1, word_pack, count_unpack},
+const struct monoid monoids[MONOID_TREE] = {
+    [MONOID_SUM] = {"sum", AT(sum), sum_clear, sum_merge, sum_subtract, sum_negate, sum_words, 1,
+                    sum_pack, sum_unpack},
+    [MONOID_SQUARES] = {"squares", AT(squares), sum_clear, sum_merge, sum_subtract, NULL,
+                        square_words, 1, square_pack, square_unpack},
+    [MONOID_PRODUCTS] = {"products", AT(products), sum_clear, sum_merge, sum_subtract, sum_negate,
+                         square_words, 1, square_pack, product_unpack},
+    [MONOID_MAGNITUDES] = {"magnitudes", AT(magnitudes), sum_clear, sum_merge, sum_subtract, NULL,
+                           sum_words, 1, sum_pack, magnitude_unpack},
+    [MONOID_FAST] = {"fast", AT(fast), fast_clear, fast_merge, NULL, NULL, one_word, 0, word_pack,
+                     fast_unpack},
+    [MONOID_FACTORS] = {"factors", AT(factors), factors_clear, factors_merge, NULL, NULL,
+                        factors_words, 0, factors_pack, factors_unpack},
+    [MONOID_EXTREMES] = {"extremes", AT(extremes), extremes_clear, extremes_merge, NULL, NULL,
+                         extremes_words, 0, extremes_pack, extremes_unpack},
+    [MONOID_BITS] = {"bits", AT(bits), bits_clear, bits_merge, bits_subtract, NULL, one_word, 0,
+                     word_pack, bits_unpack},
+    [MONOID_NONZERO] = {"nonzero", AT(nonzero), word_clear, count_merge, count_subtract, NULL,
+                        one_word, 1, word_pack, count_unpack},
 };
 
 void state_clear(const struct problem *p, struct state *s) {
     s->n = 0;
-    for_parts(part, p) monoids[part].clear(p, state_part(s, part));
+    for_monoids(monoid, p) monoids[monoid].clear(p, monoid_state(s, monoid));
 }
 
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift) {
     const uint64_t more = from->n;
     TALLY_ASSERT(into->n + more >= more);
-    for_parts(part, p) monoids[part].merge(p, state_part(into, part), state_part_of(from, part),
-                                           shift);
+    for_monoids(monoid, p) monoids[monoid].merge(p, monoid_state(into, monoid),
+                                                 monoid_state_of(from, monoid), shift);
     into->n += more;
 }
 
 void state_settle(const struct problem *p, struct state *s) {
-    if (!problem_has(p, PART_NONZERO) || problem_asks(p, TALLY_NONZERO)) return;
+    if (!problem_has(p, MONOID_NONZERO) || problem_asks(p, TALLY_NONZERO)) return;
     const int any = problem_asks(p, TALLY_ANY), all = problem_asks(p, TALLY_ALL);
     if (s->nonzero == s->n && all) return;
     s->nonzero = any && s->nonzero > 0;
 }
 
-/* Returns whether the parts agree: the sums count the same NaNs and infinities, and the extremes
+/* Returns whether the states of monoids agree: the sums count the same NaNs and infinities, and the extremes
  * know of a NaN if the sums do. */
-int state_parts_agree(const struct problem *p, const struct state *s) {
-    static const enum part sums[] = {PART_SUM, PART_SQUARES, PART_MAGNITUDES};
+int monoid_states_agree(const struct problem *p, const struct state *s) {
+    static const enum monoid_id sums[] = {MONOID_SUM, MONOID_SQUARES, MONOID_MAGNITUDES};
     const struct exact_sum *first = NULL;
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
         if (!problem_has(p, sums[i])) continue;
-        const struct exact_sum *each = state_part_of(s, sums[i]);
+        const struct exact_sum *each = monoid_state_of(s, sums[i]);
         if (!first) first = each;
         if (each->nans != first->nans) return 0;
         if (each->plus + each->minus != first->plus + first->minus) return 0;
     }
-    return !first || !problem_has(p, PART_EXTREMES) || (first->nans != 0) == s->extremes.nan;
+    return !first || !problem_has(p, MONOID_EXTREMES) || (first->nans != 0) == s->extremes.nan;
 }
 
 int state_is_possible(const struct problem *p, const struct state *s) {
     uint64_t word[STATE_WORDS_MAX];
     struct state copy;
-    for_parts(part, p) {
-        monoids[part].pack(p, state_part_of(s, part), word);
-        if (!monoids[part].unpack(p, word, s->n, state_part(&copy, part))) return 0;
+    for_monoids(monoid, p) {
+        monoids[monoid].pack(p, monoid_state_of(s, monoid), word);
+        if (!monoids[monoid].unpack(p, word, s->n, monoid_state(&copy, monoid))) return 0;
     }
-    return state_parts_agree(p, s);
+    return monoid_states_agree(p, s);
 }
 
 int state_is_additive(const struct problem *p) {
-    if (problem_has(p, PART_TREE)) return 0;
-    for_parts(part, p) if (!monoids[part].additive) return 0;
+    if (problem_has(p, MONOID_TREE)) return 0;
+    for_monoids(monoid, p) if (!monoids[monoid].additive) return 0;
     return 1;
 }

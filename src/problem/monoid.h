@@ -19,7 +19,7 @@
 
 #define NO_INDEX UINT64_MAX
 
-/* The state of PART_EXTREMES. Elements are kept as their bits. A NaN is neither the least nor the
+/* The state of MONOID_EXTREMES. Elements are kept as their bits. A NaN is neither the least nor the
  * greatest. Indices count from the state's first element; NO_INDEX if there is none. Without
  * WANT_INDEX the indices mean nothing, and only `nan` tells of NaNs. */
 struct extremes {
@@ -28,7 +28,7 @@ struct extremes {
     unsigned char nan; /* a NaN was met */
 };
 
-/* The state of PART_FACTORS, a product of integers. While no factor is 0 its magnitude never falls.
+/* The state of MONOID_FACTORS, a product of integers. While no factor is 0 its magnitude never falls.
  * So it is exact in 64 bits until it overflows, and then stays overflowed; a zero still makes it
  * 0. */
 struct factors {
@@ -39,11 +39,11 @@ struct factors {
 struct state {
     uint64_t n; /* elements it knows */
     struct exact_sum sum, squares, products, magnitudes;
-    double fast; /* PART_FAST: the sum */
+    double fast; /* MONOID_FAST: the sum */
     struct factors factors;
     struct extremes extremes;
-    uint64_t bits;    /* PART_BITS: the elements' combined bits, zero-extended */
-    uint64_t nonzero; /* PART_NONZERO: the count */
+    uint64_t bits;    /* MONOID_BITS: the elements' combined bits, zero-extended */
+    uint64_t nonzero; /* MONOID_NONZERO: the count */
 };
 
 struct monoid {
@@ -67,28 +67,28 @@ struct monoid {
     int (*unpack)(const struct problem *p, const uint64_t *word, uint64_t n, void *state);
 };
 
-/* A row for every enum part but PART_TREE. */
-extern const struct monoid monoids[PART_TREE];
+/* A row for each monoid but MONOID_TREE. */
+extern const struct monoid monoids[MONOID_TREE];
 
-static inline void *state_part(struct state *s, enum part part) {
-    return (char *)s + monoids[part].at;
+static inline void *monoid_state(struct state *s, enum monoid_id monoid) {
+    return (char *)s + monoids[monoid].at;
 }
-static inline const void *state_part_of(const struct state *s, enum part part) {
-    return (const char *)s + monoids[part].at;
+static inline const void *monoid_state_of(const struct state *s, enum monoid_id monoid) {
+    return (const char *)s + monoids[monoid].at;
 }
 
-/* for_parts(part, p) statement: a loop over each part of the problem but PART_TREE. */
-#define for_parts(part, p)                                                                         \
-    for (unsigned part##_left = (p)->parts & (PART_BIT(PART_TREE) - 1), part;                      \
-         part##_left && (part = (unsigned)__builtin_ctz(part##_left), 1);                          \
-         part##_left &= part##_left - 1)
+/* for_monoids(monoid, p) statement: a loop over each monoid of the problem but MONOID_TREE. */
+#define for_monoids(monoid, p)                                                                     \
+    for (unsigned monoid##_left = (p)->monoids & (MONOID_BIT(MONOID_TREE) - 1), monoid;            \
+         monoid##_left && (monoid = (unsigned)__builtin_ctz(monoid##_left), 1);                    \
+         monoid##_left &= monoid##_left - 1)
 
 /* A bound of the words of all monoids together. */
 #define STATE_WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 6 + 1 + 1)
 
 /* Makes *s the state of no elements. */
 void state_clear(const struct problem *p, struct state *s);
-/* into += from, in each of the problem's parts; index 0 of `from` is index `shift` of `into`. */
+/* into += from, of each of the problem's monoids; index 0 of `from` is index `shift` of `into`. */
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift);
 /* Settles a state after folds and merges, so that states with the same answers are equal. For any
@@ -101,7 +101,7 @@ void state_settle(const struct problem *p, struct state *s);
 int state_is_possible(const struct problem *p, const struct state *s);
 
 /* Returns whether monoids, each possible by itself, can be of the same elements. */
-int state_parts_agree(const struct problem *p, const struct state *s);
+int monoid_states_agree(const struct problem *p, const struct state *s);
 
 /* Returns whether additions combine the words of this problem's states: all its monoids are
  * additive. */

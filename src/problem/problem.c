@@ -1,5 +1,5 @@
 /*
- * problem.c - the table of operators: which parts each needs, and what type its value has; and the plan of a problem.
+ * problem.c - the table of operators: which monoids each needs, and what type its value has; and the plan of a problem.
  */
 #include "problem/problem.h"
 
@@ -23,15 +23,15 @@ enum { NO_CHOICE, ANY_FLOAT };
 
 #define ALSO_MAX (sizeof((tally_problem *)0)->also / sizeof(tally_op))
 
-#define SUM        PART_BIT(PART_SUM)
-#define SQUARES    PART_BIT(PART_SQUARES)
-#define PRODUCTS   PART_BIT(PART_PRODUCTS)
-#define MAGNITUDES PART_BIT(PART_MAGNITUDES)
-#define FACTORS    PART_BIT(PART_FACTORS)
-#define EXTREMES   PART_BIT(PART_EXTREMES)
-#define BITS       PART_BIT(PART_BITS)
-#define NONZERO    PART_BIT(PART_NONZERO)
-#define TREE       PART_BIT(PART_TREE)
+#define SUM        MONOID_BIT(MONOID_SUM)
+#define SQUARES    MONOID_BIT(MONOID_SQUARES)
+#define PRODUCTS   MONOID_BIT(MONOID_PRODUCTS)
+#define MAGNITUDES MONOID_BIT(MONOID_MAGNITUDES)
+#define FACTORS    MONOID_BIT(MONOID_FACTORS)
+#define EXTREMES   MONOID_BIT(MONOID_EXTREMES)
+#define BITS       MONOID_BIT(MONOID_BITS)
+#define NONZERO    MONOID_BIT(MONOID_NONZERO)
+#define TREE       MONOID_BIT(MONOID_TREE)
 
 static const tally_op minmax[] = {TALLY_MIN, TALLY_MAX, 0};
 static const tally_op describe[] = {TALLY_COUNT,  TALLY_NANS, TALLY_MIN,  TALLY_MAX, TALLY_ARGMIN,
@@ -39,7 +39,7 @@ static const tally_op describe[] = {TALLY_COUNT,  TALLY_NANS, TALLY_MIN,  TALLY_
 
 static const struct row {
     const char *name;
-    unsigned of_floats, of_integers; /* the parts that are needed */
+    unsigned of_floats, of_integers; /* the monoids that are needed */
     unsigned extremes;
     enum result result;
     int choice;
@@ -133,7 +133,7 @@ static int may_be(const struct problem *p, tally_op op, tally_type wanted) {
 static tally_status add_value(struct problem *p, tally_op op, tally_type wanted, int *chosen) {
     const struct row *row = &rows[op];
     const tally_type natural = natural_type(row->result, p->type);
-    const unsigned parts = type_is_float(p->type) ? row->of_floats : row->of_integers;
+    const unsigned monoids = type_is_float(p->type) ? row->of_floats : row->of_integers;
     const unsigned i = p->values;
     if (i == TALLY_VALUES_MAX)
         return fail(TALLY_EINVAL, "a problem has %d values at most", TALLY_VALUES_MAX);
@@ -149,7 +149,7 @@ static tally_status add_value(struct problem *p, tally_op op, tally_type wanted,
         p->value[i].type = wanted;
         *chosen = 1;
     }
-    p->parts |= is_fast(p, op) ? PART_BIT(PART_FAST) : parts;
+    p->monoids |= is_fast(p, op) ? MONOID_BIT(MONOID_FAST) : monoids;
     p->extremes |= row->extremes;
     p->values++;
     return TALLY_OK;
@@ -216,11 +216,11 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
     out->bits_op = 0;
     out->user = asked->user;
     out->value[0].type = asked->type;
-    out->parts = out->extremes = out->values = 0;
+    out->monoids = out->extremes = out->values = 0;
     s = add_op(out, asked->op, asked->out, &chosen);
     for (size_t i = 0; i < ALSO_MAX && asked->also[i] && s == TALLY_OK; i++)
         s = add_op(out, asked->also[i], asked->out, &chosen);
-    if (s == TALLY_OK && (asked->user || problem_has(out, PART_TREE))) s = check_user(asked, out);
+    if (s == TALLY_OK && (asked->user || problem_has(out, MONOID_TREE))) s = check_user(asked, out);
     if (s == TALLY_OK && asked->out && !chosen)
         s = fail(TALLY_ETYPE, "%s of %s comes back as %s, not as %s", tally_op_name(asked->op),
                  tally_type_name(out->type), tally_type_name(out->value[0].type),

@@ -12,33 +12,33 @@
 #include "tally.h"
 
 /* The monoids, in the order in which a saved state holds them. */
-enum part {
-    PART_SUM,        /* the exact sum of x */
-    PART_SQUARES,    /* of x^2 */
-    PART_PRODUCTS,   /* of x y */
-    PART_MAGNITUDES, /* of |x| */
-    PART_FAST,       /* the sum of floats in any order, with rounding */
-    PART_FACTORS,    /* the product of integers */
-    PART_EXTREMES,   /* the least and the greatest element, and where they are */
-    PART_BITS,       /* and, or, xor */
-    PART_NONZERO,    /* how many elements are not zero */
-    PART_TREE, /* what is evaluated over the canonical tree: float products, users' operators */
-    PARTS
+enum monoid_id {
+    MONOID_SUM,        /* the exact sum of x */
+    MONOID_SQUARES,    /* of x^2 */
+    MONOID_PRODUCTS,   /* of x y */
+    MONOID_MAGNITUDES, /* of |x| */
+    MONOID_FAST,       /* the sum of floats in any order, with rounding */
+    MONOID_FACTORS,    /* the product of integers */
+    MONOID_EXTREMES,   /* the least and the greatest element, and where they are */
+    MONOID_BITS,       /* and, or, xor */
+    MONOID_NONZERO,    /* how many elements are not zero */
+    MONOID_TREE, /* what is evaluated over the canonical tree: float products, users' operators */
+    MONOIDS
 };
-#define PART_BIT(part) (1u << (part))
+#define MONOID_BIT(monoid) (1u << (monoid))
 
-/* The wanted words of PART_EXTREMES. */
+/* The wanted words of MONOID_EXTREMES. */
 enum { WANT_LEAST = 1, WANT_GREATEST = 2, WANT_INDEX = 4 };
 
 struct problem {
     tally_type type;
     int fast;
     double ddof;
-    tally_op bits_op; /* PART_BITS: TALLY_AND, TALLY_OR or TALLY_XOR */
+    tally_op bits_op; /* MONOID_BITS: TALLY_AND, TALLY_OR or TALLY_XOR */
     const tally_operator
-        *user;         /* PART_TREE: the user's operator, or NULL for the product of floats */
-    unsigned parts;    /* the parts that the values need, as PART_BIT()s */
-    unsigned extremes; /* PART_EXTREMES: what is wanted, as WANT_...s */
+        *user;         /* MONOID_TREE: the user's operator, or NULL for the product of floats */
+    unsigned monoids;  /* the monoids that the values need, as MONOID_BIT()s */
+    unsigned extremes; /* MONOID_EXTREMES: what is wanted, as WANT_...s */
     unsigned values;   /* how many values it has */
     struct {
         tally_op op;
@@ -50,8 +50,8 @@ struct problem {
  * plan borrows the user's operator. */
 tally_status problem_plan(const tally_problem *asked, struct problem *out);
 
-static inline int problem_has(const struct problem *p, enum part part) {
-    return (p->parts & PART_BIT(part)) != 0;
+static inline int problem_has(const struct problem *p, enum monoid_id monoid) {
+    return (p->monoids & MONOID_BIT(monoid)) != 0;
 }
 
 /* Returns whether one of the values is that of `op`. */

@@ -163,7 +163,7 @@ static void flip_extents(struct shaped *s, struct extent *e, unsigned count) {
 
 /* Returns whether the order of a result's elements matters. */
 static int is_ordered(const struct problem *p) {
-    return problem_has(p, PART_TREE) || (p->extremes & WANT_INDEX) != 0;
+    return problem_has(p, MONOID_TREE) || (p->extremes & WANT_INDEX) != 0;
 }
 
 static void plan_axes(const tally_shape *shape, struct shaped *s) {
@@ -235,7 +235,7 @@ static void plan_rows(const tally_shape *shape, struct shaped *s) {
 
 tally_status shape_plan(const struct problem *p, const tally_shape *shape, const void *x,
                         const void *y, void *const out[], struct shaped *s) {
-    const int two = problem_has(p, PART_PRODUCTS);
+    const int two = problem_has(p, MONOID_PRODUCTS);
     memset(s, 0, sizeof *s);
     s->p = p;
     tally_status status = tally_shape_results(shape, &s->results);

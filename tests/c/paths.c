@@ -576,14 +576,14 @@ static void check_states(const tally_problem *p, unsigned kind) {
     tally_state_destroy(right);
     right = other;
 
-    if (tally_state_parts(left) > 0) {
-        const size_t words = tally_state_parts(left);
+    if (tally_state_merge_words(left) > 0) {
+        const size_t words = tally_state_merge_words(left);
         int64_t *a = allocate(words * 8), *b = allocate(words * 8);
-        MUST(tally_state_to_parts(left, a));
-        MUST(tally_state_to_parts(right, b));
-        MUST(tally_parts_merge(p, a, b));
+        MUST(tally_state_to_merge_words(left, a));
+        MUST(tally_state_to_merge_words(right, b));
+        MUST(tally_merge_words(p, a, b));
         MUST(tally_state_create(p, &other));
-        MUST(tally_state_from_parts(other, b));
+        MUST(tally_state_from_merge_words(other, b));
         must_have(other, p, all, of_all, values, "merged as parts");
         tally_state_destroy(other);
         free(a);

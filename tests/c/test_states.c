@@ -1733,19 +1733,19 @@ static void add_words(const tally_problem *p) {
     tally_state_destroy(s);
 }
 
-/* The same by tally_parts_merge(), neighbours in any order. */
+/* The same by tally_merge_words(), neighbours in any order. */
 static void merge_words(const tally_problem *p) {
     static struct saved want;
     enum { PARTS = 12, MOST_WORDS = 600 };
     static int64_t words[PARTS][MOST_WORDS];
     tally_state *s = made(p);
-    const size_t count = tally_state_parts(s), n = 700;
+    const size_t count = tally_state_merge_words(s), n = 700;
     if (tally_state_words(s)) assert_int_equal(tally_state_words(s), count);
     if (count == 0) {
         assert_true(is_tree(p) || p->fast);
-        assert_error(TALLY_EUNSUPPORTED, tally_state_to_parts(s, words[0]));
-        assert_error(TALLY_EUNSUPPORTED, tally_state_from_parts(s, words[0]));
-        assert_error(TALLY_EUNSUPPORTED, tally_parts_merge(p, words[0], words[1]));
+        assert_error(TALLY_EUNSUPPORTED, tally_state_to_merge_words(s, words[0]));
+        assert_error(TALLY_EUNSUPPORTED, tally_state_from_merge_words(s, words[0]));
+        assert_error(TALLY_EUNSUPPORTED, tally_merge_words(p, words[0], words[1]));
         tally_state_destroy(s);
         return;
     }
@@ -1758,15 +1758,15 @@ static void merge_words(const tally_problem *p) {
             const size_t m = i == PARTS - 1 ? n - at : rnd(3) * (n / PARTS) / 2;
             tally_state_clear(part);
             assert_ok(tally_state_feed(part, NULL, at_x(p, at), at_y(p, at), m));
-            assert_ok(tally_state_to_parts(part, words[i]));
+            assert_ok(tally_state_to_merge_words(part, words[i]));
             at += m;
         }
         for (size_t left = PARTS; left > 1; left--) {
             const size_t i = rnd(left - 1);
-            assert_ok(tally_parts_merge(p, words[i], words[i + 1]));
+            assert_ok(tally_merge_words(p, words[i], words[i + 1]));
             memmove(words[i], words[i + 1], (left - i - 1) * sizeof words[i]);
         }
-        assert_ok(tally_state_from_parts(s, words[0]));
+        assert_ok(tally_state_from_merge_words(s, words[0]));
         check_bytes(s, &want, "words merged", p);
         check_values(s, p, 0, n, "words merged");
         tally_state_destroy(all);
@@ -1787,31 +1787,31 @@ static void test_parts_that_are_refused(void **state) {
     double x = 1;
     int64_t words[16], other[16];
     tally_state *s = made(&min);
-    assert_int_equal(tally_state_parts(NULL), 0);
-    assert_error(TALLY_EINVAL, tally_state_to_parts(NULL, words));
-    assert_error(TALLY_EINVAL, tally_state_from_parts(s, NULL));
-    assert_error(TALLY_EINVAL, tally_parts_merge(&min, NULL, words));
-    assert_error(TALLY_EINVAL, tally_parts_merge(NULL, words, words));
+    assert_int_equal(tally_state_merge_words(NULL), 0);
+    assert_error(TALLY_EINVAL, tally_state_to_merge_words(NULL, words));
+    assert_error(TALLY_EINVAL, tally_state_from_merge_words(s, NULL));
+    assert_error(TALLY_EINVAL, tally_merge_words(&min, NULL, words));
+    assert_error(TALLY_EINVAL, tally_merge_words(NULL, words, words));
     assert_ok(tally_state_feed(s, NULL, &x, NULL, 1));
-    assert_ok(tally_state_to_parts(s, words));
+    assert_ok(tally_state_to_merge_words(s, words));
     memcpy(other, words, sizeof other);
-    other[tally_state_parts(s) - 1] = 2; /* whether there is a NaN */
-    assert_error(TALLY_EFORMAT, tally_parts_merge(&min, words, other));
-    assert_error(TALLY_EFORMAT, tally_state_from_parts(s, other));
+    other[tally_state_merge_words(s) - 1] = 2; /* whether there is a NaN */
+    assert_error(TALLY_EFORMAT, tally_merge_words(&min, words, other));
+    assert_error(TALLY_EFORMAT, tally_state_from_merge_words(s, other));
     tally_state_destroy(s);
 
     /* Of several monoids: the first are not merged where a later one cannot be. */
     const tally_problem both = {.op = TALLY_SUM, .type = TALLY_F64, .also = {TALLY_MIN}};
     int64_t left[200], right[200], before[200];
     s = made(&both);
-    const size_t size = tally_state_parts(s) * sizeof *left;
+    const size_t size = tally_state_merge_words(s) * sizeof *left;
     assert_true(size > 0 && size <= sizeof left);
     assert_ok(tally_state_feed(s, NULL, &x, NULL, 1));
-    assert_ok(tally_state_to_parts(s, left));
+    assert_ok(tally_state_to_merge_words(s, left));
     memcpy(right, left, size);
-    right[tally_state_parts(s) - 1] = 2;
+    right[tally_state_merge_words(s) - 1] = 2;
     memcpy(before, right, size);
-    assert_error(TALLY_EFORMAT, tally_parts_merge(&both, left, right));
+    assert_error(TALLY_EFORMAT, tally_merge_words(&both, left, right));
     assert_memory_equal(right, before, size);
     /* Counts of elements that are none, and more than a word counts. */
     const int64_t counts[][2] = {{-1, 1}, {1, -1}, {INT64_MIN, INT64_MIN}};
@@ -1820,13 +1820,13 @@ static void test_parts_that_are_refused(void **state) {
         left[0] = counts[i][0];
         right[0] = counts[i][1];
         memcpy(before, right, size);
-        assert_error(TALLY_EFORMAT, tally_parts_merge(&both, left, right));
+        assert_error(TALLY_EFORMAT, tally_merge_words(&both, left, right));
         assert_memory_equal(right, before, size);
     }
     left[0] = INT64_MAX;
     right[0] = 1;
     memcpy(before, right, size);
-    assert_error(TALLY_ERANGE, tally_parts_merge(&both, left, right));
+    assert_error(TALLY_ERANGE, tally_merge_words(&both, left, right));
     assert_memory_equal(right, before, size);
     tally_state_destroy(s);
 }

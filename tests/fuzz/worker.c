@@ -483,12 +483,12 @@ static tally_status add_words(tally_state *into, const tally_state *from) {
 
 static tally_status add_parts(const tally_problem *problem, tally_state *into,
                               const tally_state *from) {
-    const size_t count = tally_state_parts(into);
+    const size_t count = tally_state_merge_words(into);
     int64_t *words = __real_malloc(16 * count + 16);
-    tally_status status = tally_state_to_parts(into, words);
-    if (status == TALLY_OK) status = tally_state_to_parts(from, words + count);
-    if (status == TALLY_OK) status = tally_parts_merge(problem, words, words + count);
-    if (status == TALLY_OK) status = tally_state_from_parts(into, words + count);
+    tally_status status = tally_state_to_merge_words(into, words);
+    if (status == TALLY_OK) status = tally_state_to_merge_words(from, words + count);
+    if (status == TALLY_OK) status = tally_merge_words(problem, words, words + count);
+    if (status == TALLY_OK) status = tally_state_from_merge_words(into, words + count);
     __real_free(words);
     return status;
 }

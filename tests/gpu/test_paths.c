@@ -165,7 +165,7 @@ static void reduce(int machine, const struct problem *p, const tally_shape *shap
     void *out[TALLY_VALUES_MAX];
     for (unsigned v = 0; v < p->values; v++)
         out[v] = &elsewhere;
-    must(shape_plan(p, shape, &elsewhere, problem_has(p, PART_PRODUCTS) ? &elsewhere : NULL, out,
+    must(shape_plan(p, shape, &elsewhere, problem_has(p, MONOID_PRODUCTS) ? &elsewhere : NULL, out,
                     &s) == TALLY_OK,
          "a shape");
     queue->gpu->prepared = 0;
@@ -229,7 +229,8 @@ static void by_group(int machine, const struct problem *p, size_t count, size_t 
 /* A whole array of n elements. */
 static void whole(int machine, const struct problem *p, uint64_t n) {
     struct queue *queue = &queues[machine];
-    const struct inputs in = {.x = &any, .y = problem_has(p, PART_PRODUCTS) ? &any : NULL, .n = n};
+    const struct inputs in = {
+        .x = &any, .y = problem_has(p, MONOID_PRODUCTS) ? &any : NULL, .n = n};
     size_t bytes;
     must(queue_prepare(queue, p, n, &bytes) == TALLY_OK, "prepared");
     struct gpu_memory work = {bytes, NULL};
