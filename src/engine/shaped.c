@@ -68,7 +68,7 @@ tally_status tally_workspace_shaped(tally_device *device, const tally_problem *p
     tally_status status = problem_plan(problem, &p);
     if (status == TALLY_OK)
         status = shape_plan(&p, &sized, somewhere,
-                            problem_has(&p, PART_PRODUCTS) ? somewhere : NULL, out, &s);
+                            problem_has(&p, MONOID_PRODUCTS) ? somewhere : NULL, out, &s);
     if (status == TALLY_OK) status = check_queues(device);
     if (status != TALLY_OK) return status;
     struct fp_env caller = fp_env_enter();

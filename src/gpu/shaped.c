@@ -239,7 +239,7 @@ static tally_status run_row(tally_device *device, const struct shaped *s, struct
     struct state state;
     struct tree tree;
     tally_value root = {.type = 0};
-    if (problem_has(p, PART_TREE))
+    if (problem_has(p, MONOID_TREE))
         TALLY_PATH("a tree");
     else
         TALLY_PATH("no tree");

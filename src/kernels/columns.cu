@@ -123,8 +123,6 @@ typedef struct lowered {
  * 2. Otherwise an addition has an error of at most 2^(e + BATCH_LOG - DOUBLE_DIGITS), a multiple of u.
  *    2^BATCH_LOG errors add up to at most 2^(e + 2 BATCH_LOG - DOUBLE_DIGITS). Plain additions of them
  *    are exact if spread <= 2 DOUBLE_DIGITS - FLOAT_DIGITS - 2 BATCH_LOG. */
-#define FLOAT_DIGITS       24 /* significand bits of f32; shorter floats have fewer */
-#define DOUBLE_DIGITS      53
 #define BATCH_LOG          8
 #define PLAIN_SPREAD       (DOUBLE_DIGITS - FLOAT_DIGITS - BATCH_LOG)
 #define COMPENSATED_SPREAD (2 * DOUBLE_DIGITS - FLOAT_DIGITS - 2 * BATCH_LOG)
@@ -417,8 +415,8 @@ PURE double add_below(double x, double *square, double *rest) {
 
 #if HAS_SQUARES && LONG
 #define FAR 450 /* the largest magnitude of elements' exponents */
-/* Opens each column's window for elements up to four times as large as its largest one here. Returns 0 where that is too
- * large, or too small. */
+/* Opens each column's window for elements up to four times as large as its largest one here.
+ * Returns 0 where that is too large, or too small. */
 INLINED u32 open_window(batch *b, u32 columns, const element *e, u32 count, const u32 *most) {
     u32 fits = 1;
     UNROLL
@@ -1103,10 +1101,11 @@ INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vect
         from = from + rows < STAGES * rows ? from + rows : 0;                                      \
     } while (0)
 
-/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first` to clear states.
- * In `ring` each thread has room for STAGES tiles: one is added while the others are on their way. Of exact sums and
- * squares there is one place where a tile is added: it is long, and compilers take long for each copy of it. What is short
- * is added in a loop of its own, where each instruction counts. */
+/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row
+ * `first` to clear states. In `ring` each thread has room for STAGES tiles: one is added while the
+ * others are on their way. Of exact sums and squares there is one place where a tile is added: it
+ * is long, and compilers take long for each copy of it. What is short is added in a loop of its
+ * own, where each instruction counts. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);

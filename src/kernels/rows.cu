@@ -116,8 +116,8 @@ enum {
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
 #define TEAM_LOG    3            /* log2 of the largest team below a whole warp */
-#define TEAM_MOST   (64 * CHUNK) /* the largest mean length of its rows ... */
-#define TEAM_ROWS   16           /* ... if a piece has this many rows; else half of that */
+#define TEAM_MOST   (64 * CHUNK) /* the largest mean length of rows for teams below a warp */
+#define TEAM_ROWS   16           /* if a piece has fewer rows, half of TEAM_MOST counts */
 #define LATE_CHUNKS 8            /* rows of more chunks a lane go to the whole warp */
 #define JOINED      4u           /* edges that a thread of join_rows() loads at once */
 #define PART_MOST   (1u << 31)   /* pieces have fewer elements (rows.c) */
@@ -376,14 +376,16 @@ PURE u32 power_for(u32 n) {
 }
 /* Returns whether plain additions of at most 2^power elements, and of their squares, are exact. Let
  * most and least be the largest and the smallest exponent field.
- * 1. In units of half the least f32, elements are multiples of 2^least below 2^(most + 24). Their
- *    sum is below 2^(most + 24 + power), so it fits 53 bits if most - least + power <= 29.
- * 2. In units of 2^(2 least) squares of that unit, squares add up to less than 2^(2 (most - least)
- *    + 48 + power). An error of that sum is at most half of it times 2^-52. All errors are integers
- *    below 2^(2 (most - least) + 2 power - 5), which fit if most - least + power <= 29.
+ * 1. In units of half the least f32, elements are multiples of 2^least below 2^(most + FLOAT_DIGITS).
+ *    Their sum is below 2^(most + FLOAT_DIGITS + power). It is a double if most + FLOAT_DIGITS + power
+ *    <= least + DOUBLE_DIGITS, or spread + power <= DOUBLE_DIGITS - FLOAT_DIGITS.
+ * 2. In units of 2^(2 least) squares of that unit, squares add up to less than
+ *    2^(2 spread + 2 FLOAT_DIGITS + power). An error of that sum is less than 2^-DOUBLE_DIGITS of it.
+ *    All 2^power errors are integers that add up to less than 2^(2 spread + 2 power - 5), which is at
+ *    most 2^DOUBLE_DIGITS by the same condition.
  * Infinities and NaNs give the values that they should. */
 PURE u32 plain_sum_is_exact(const batch *k, u32 power) {
-    return spread_of(k) + power <= 29;
+    return spread_of(k) + power <= DOUBLE_DIGITS - FLOAT_DIGITS;
 }
 #if defined(HAS_COMPENSATED)
 /* Adds an element, and the error of that to the other errors, plainly. */
@@ -401,11 +403,13 @@ INLINED void add_compensated(batch *k, element e, u32 inside) {
     k->most = magnitude > k->most ? magnitude : k->most;
 }
 /* Returns whether compensated additions of at most 2^power elements are exact. Let most and least
- * be the exponents. A sum is below 2^(most + 1 + power), so an error is at most 2^(most - 53 +
- * power), and all errors add up to at most 2^(most - 53 + 2 power). They are multiples of 2^(least
- * - 23), so they fit 53 bits if most - 53 + 2 power <= least + 30 - 1. */
+ * be the exponents. A sum is below 2^(most + 1 + power), so an error is at most
+ * 2^(most + power - DOUBLE_DIGITS). All errors add up to at most 2^(most + 2 power - DOUBLE_DIGITS),
+ * and are multiples of 2^(least + 1 - FLOAT_DIGITS). Their sum is a double if it is at most
+ * 2^DOUBLE_DIGITS of that unit: spread + 2 power <= 2 DOUBLE_DIGITS - FLOAT_DIGITS + 1. One less is
+ * asked for. */
 PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
-    return spread_of(k) + 2 * power <= 82;
+    return spread_of(k) + 2 * power <= 2 * DOUBLE_DIGITS - FLOAT_DIGITS;
 }
 #endif
 #endif
@@ -792,11 +796,12 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     }
 #if defined(HAS_SQUARES)
     const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
-    /* TAG_ROUGH: Q is off by at most this part of itself, and the sum by as much of the root of n Q, which no part of it
-     * exceeds (Cauchy, Schwarz). A lane adds m <= 2^11 elements to a pair before it is merged; each of the 2 m additions
-     * to the second double, which is at most m 2^-53 of that, loses at most 2^-53 of it: 2^-83 in all. On edges of f64
-     * these errors are added up plainly, which is no worse. A merge of two loses less than 2^-104, and there are
-     * fewer than n. */
+    /* TAG_ROUGH: Q is off by at most this part of itself, and the sum by as much of the root of n
+     * Q, which no part of it exceeds (Cauchy, Schwarz). A lane adds m <= 2^11 elements to a pair
+     * before it is merged; each of the 2 m additions to the second double, which is at most m 2^-53
+     * of that, loses at most 2^-53 of it: 2^-83 in all. On edges of f64 these errors are added up
+     * plainly, which is no worse. A merge of two loses less than 2^-104, and there are fewer than
+     * n. */
     const double rough = s.tag & TAG_ROUGH ? 0x1p-81 + (double)n * 0x1p-102 : 0;
     if (rough != 0 && (square == 0 || op == SUM || op == MEAN)) r.lost = 1;
     if (rough != 0)
