@@ -1,11 +1,11 @@
 /*
- * pieces.c - see pieces.h.
+ * chunks.c - see chunks.h.
  *
- * The pieces wait in a ring until a thread is free to work on one; the caller's thread, which reads and hands on, is one
- * of them while there is nothing else to do. Pieces are handed on in their order: so what becomes of them does not
- * depend on the threads. A text of one piece is read without any thread but the caller's.
+ * The chunks wait in a ring until a thread is free to work on one; the caller's thread, which reads and hands on, is one
+ * of them while there is nothing else to do. Chunks are handed on in their order: so what becomes of them does not
+ * depend on the threads. A text of one chunk is read without any thread but the caller's.
  */
-#include "input/pieces.h"
+#include "input/chunks.h"
 
 #include "common/message.h"
 #include "common/progress.h"
@@ -15,22 +15,22 @@
 #include <string.h>
 
 enum {
-    PIECE_BYTES = 1 << 18, /* read at a time */
+    CHUNK_BYTES = 1 << 18, /* read at a time */
     MOST_THREADS = 256
 };
 
-struct pieces {
+struct chunks {
     struct source *source;
-    struct piece_work work;
+    struct chunk_work work;
     bool ended;    /* all has been read */
     bool too_long; /* up to a line that is too long */
 
-    struct piece *ring;
+    struct chunk *ring;
     size_t room;
-    uint64_t handed, taken, read; /* how many pieces have been handed on, given to a thread, read */
+    uint64_t handed, taken, read; /* how many chunks have been handed on, given to a thread, read */
     bool in_hand;                 /* the caller uses the one that is handed on last */
 
-    /* Of `taken`, `read`, `done` of the pieces, and `closing`, once threads run. */
+    /* Of `taken`, `read`, `done` of the chunks, and `closing`, once threads run. */
     pthread_mutex_t lock;
     pthread_cond_t waiting, finished;
     pthread_t thread[MOST_THREADS];
@@ -40,7 +40,7 @@ struct pieces {
 
 /* ---- Reading ---- */
 
-static bool grow(struct piece *p, size_t wanted) {
+static bool grow(struct chunk *p, size_t wanted) {
     if (wanted <= p->room) return true;
     wanted = (wanted + 0xffff) / 0x10000 * 0x10000;
     char *grown = realloc(p->text, wanted);
@@ -51,7 +51,7 @@ static bool grow(struct piece *p, size_t wanted) {
 }
 
 /* The mark that some programs open a text with; and the texts of two-byte characters, which some write. */
-static bool check_start(const struct pieces *r, struct piece *p, size_t used) {
+static bool check_start(const struct chunks *r, struct chunk *p, size_t used) {
     if (used >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0) p->begin = 3;
     if (used < 2 || (memcmp(p->text, "\xff\xfe", 2) != 0 && memcmp(p->text, "\xfe\xff", 2) != 0))
         return true;
@@ -60,13 +60,13 @@ static bool check_start(const struct pieces *r, struct piece *p, size_t used) {
            false;
 }
 
-/* Reads on behind the part of a line that the piece begins with, until a line ends in it, or is too long. */
-static bool read_lines(struct pieces *r, struct piece *p, size_t used) {
-    size_t got = PIECE_BYTES, wanted = PIECE_BYTES;
+/* Reads on behind the part of a line that the chunk begins with, until a line ends in it, or is too long. */
+static bool read_lines(struct chunks *r, struct chunk *p, size_t used) {
+    size_t got = CHUNK_BYTES, wanted = CHUNK_BYTES;
     const char *last = NULL;
     while (!last && got == wanted && used <= LINE_BYTES) {
-        wanted = LINE_BYTES + 1 - used < PIECE_BYTES ? LINE_BYTES + 1 - used : (size_t)PIECE_BYTES;
-        if (!grow(p, used + wanted + 1 + PIECE_SPARE) ||
+        wanted = LINE_BYTES + 1 - used < CHUNK_BYTES ? LINE_BYTES + 1 - used : (size_t)CHUNK_BYTES;
+        if (!grow(p, used + wanted + 1 + CHUNK_SPARE) ||
             !source_read(r->source, p->text + used, wanted, &got))
             return false;
         progress_add(got);
@@ -84,18 +84,18 @@ static bool read_lines(struct pieces *r, struct piece *p, size_t used) {
     }
     p->end = p->is_cut ? used : last ? (size_t)(last + 1 - p->text) : 0;
     p->rest = used - p->end;
-    memset(p->text + used, 0, PIECE_SPARE);
+    memset(p->text + used, 0, CHUNK_SPARE);
     return r->read || check_start(r, p, used);
 }
 
-/* Reads the next piece; the last piece's rest is its beginning. */
-static bool read_more(struct pieces *r) {
-    struct piece *p = &r->ring[r->read % r->room];
-    const struct piece *before = &r->ring[(r->read ? r->read - 1 : 0) % r->room];
+/* Reads the next chunk; the last chunk's rest is its beginning. */
+static bool read_more(struct chunks *r) {
+    struct chunk *p = &r->ring[r->read % r->room];
+    const struct chunk *before = &r->ring[(r->read ? r->read - 1 : 0) % r->room];
     const size_t rest = r->read ? before->rest : 0;
     p->is_first = !r->read;
     p->continues = r->read && before->is_cut;
-    if (!grow(p, rest + PIECE_BYTES + 1 + PIECE_SPARE)) return false;
+    if (!grow(p, rest + CHUNK_BYTES + 1 + CHUNK_SPARE)) return false;
     if (!p->made && !(p->made = calloc(1, r->work.made_bytes)))
         return failed("no memory for a buffer of %zu bytes", r->work.made_bytes), false;
     if (rest) memmove(p->text, before->text + before->end, rest);
@@ -106,16 +106,16 @@ static bool read_more(struct pieces *r) {
 
 /* ---- Threads ---- */
 
-/* The next piece that no thread has taken, or NULL. The lock is held. */
-static struct piece *take(struct pieces *r) {
+/* The next chunk that no thread has taken, or NULL. The lock is held. */
+static struct chunk *take(struct chunks *r) {
     return r->taken < r->read ? &r->ring[r->taken++ % r->room] : NULL;
 }
 
 static void *work(void *context) {
-    struct pieces *r = context;
+    struct chunks *r = context;
     pthread_mutex_lock(&r->lock);
     while (!r->closing) {
-        struct piece *p = take(r);
+        struct chunk *p = take(r);
         if (!p) {
             pthread_cond_wait(&r->waiting, &r->lock);
             continue;
@@ -131,10 +131,10 @@ static void *work(void *context) {
 }
 
 /* Makes the ring wide enough for all threads, and starts them. Where that cannot be done, fewer do it. */
-static void start(struct pieces *r) {
+static void start(struct chunks *r) {
     size_t threads = r->source->how.threads < MOST_THREADS ? (size_t)r->source->how.threads
                                                            : (size_t)MOST_THREADS;
-    struct piece *ring = threads > 1 ? realloc(r->ring, 2 * threads * sizeof *ring) : NULL;
+    struct chunk *ring = threads > 1 ? realloc(r->ring, 2 * threads * sizeof *ring) : NULL;
     if (!ring) return;
     memset(ring + 1, 0, (2 * threads - 1) * sizeof *ring); /* the first is where it was */
     r->ring = ring;
@@ -145,8 +145,8 @@ static void start(struct pieces *r) {
 
 /* ---- In order ---- */
 
-bool pieces_open(struct source *source, const struct piece_work *work, struct pieces **out) {
-    struct pieces *r = *out = calloc(1, sizeof *r);
+bool chunks_open(struct source *source, const struct chunk_work *work, struct chunks **out) {
+    struct chunks *r = *out = calloc(1, sizeof *r);
     if (r) r->ring = calloc(1, sizeof *r->ring);
     if (!r || !r->ring) return failed("no memory for a buffer of %zu bytes", sizeof *r), false;
     r->source = source;
@@ -158,8 +158,8 @@ bool pieces_open(struct source *source, const struct piece_work *work, struct pi
     return true;
 }
 
-/* Reads a piece, and lets a thread have it. */
-static bool offer(struct pieces *r) {
+/* Reads a chunk, and lets a thread have it. */
+static bool offer(struct chunks *r) {
     if (!read_more(r)) return false;
     if (!r->read && !r->ended) start(r);
     pthread_mutex_lock(&r->lock);
@@ -169,10 +169,10 @@ static bool offer(struct pieces *r) {
     return true;
 }
 
-/* Does what there is to do while the oldest piece is not done: reads one of the pieces, or waits for a thread. */
-static void help(struct pieces *r, const struct piece *oldest) {
+/* Does what there is to do while the oldest chunk is not done: reads one of the chunks, or waits for a thread. */
+static void help(struct chunks *r, const struct chunk *oldest) {
     pthread_mutex_lock(&r->lock);
-    struct piece *p = oldest->done ? NULL : take(r);
+    struct chunk *p = oldest->done ? NULL : take(r);
     if (p) {
         pthread_mutex_unlock(&r->lock);
         r->work.make(r->work.context, p);
@@ -184,19 +184,19 @@ static void help(struct pieces *r, const struct piece *oldest) {
     pthread_mutex_unlock(&r->lock);
 }
 
-static bool is_done(struct pieces *r, const struct piece *p) {
+static bool is_done(struct chunks *r, const struct chunk *p) {
     pthread_mutex_lock(&r->lock);
     const bool done = p->done;
     pthread_mutex_unlock(&r->lock);
     return done;
 }
 
-bool pieces_next(struct pieces *r, struct piece **out) {
+bool chunks_next(struct chunks *r, struct chunk **out) {
     r->handed += r->in_hand;
     r->in_hand = false;
     *out = NULL;
     for (;;) {
-        struct piece *oldest = &r->ring[r->handed % r->room];
+        struct chunk *oldest = &r->ring[r->handed % r->room];
         if (r->handed < r->read && is_done(r, oldest))
             return r->in_hand = true, *out = oldest, true;
         if (!r->ended && r->read - r->handed < r->room) {
@@ -209,11 +209,11 @@ bool pieces_next(struct pieces *r, struct piece **out) {
     }
 }
 
-bool pieces_too_long(const struct pieces *r) {
+bool chunks_too_long(const struct chunks *r) {
     return r->too_long;
 }
 
-void pieces_close(struct pieces *r) {
+void chunks_close(struct chunks *r) {
     if (!r) return;
     if (r->threads) {
         pthread_mutex_lock(&r->lock);

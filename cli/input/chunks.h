@@ -1,54 +1,54 @@
 /*
- * pieces.h - a text, read in pieces of whole lines that several threads work on.
+ * chunks.h - a text, read in chunks of whole lines that several threads work on.
  *
  * Every function that returns false has already written the line that says why.
  */
-#ifndef TALLY_CLI_PIECES_H
-#define TALLY_CLI_PIECES_H
+#ifndef TALLY_CLI_CHUNKS_H
+#define TALLY_CLI_CHUNKS_H
 
 #include "input/decimal.h"
 #include "input/scan.h"
 #include "input/source.h"
 
 enum {
-    LINE_BYTES = 1 << 20, /* the longest line of a piece, without its end */
-    PIECE_SPARE = 64      /* bytes behind a piece that can be read */
+    LINE_BYTES = 1 << 20, /* the longest line of a chunk, without its end */
+    CHUNK_SPARE = 64      /* bytes behind a chunk that can be read */
 };
-_Static_assert((int)PIECE_SPARE >= (int)DECIMAL_SPARE && (int)PIECE_SPARE >= (int)SCAN_SPARE,
-               "whoever reads a piece may look so far behind it");
+_Static_assert((int)CHUNK_SPARE >= (int)DECIMAL_SPARE && (int)CHUNK_SPARE >= (int)SCAN_SPARE,
+               "whoever reads a chunk may look so far behind it");
 
-struct piece {
-    char *text; /* behind its end, PIECE_SPARE bytes are 0 */
+struct chunk {
+    char *text; /* behind its end, CHUNK_SPARE bytes are 0 */
     size_t begin,
         end; /* the lines are [begin, end); the last one's end is there, too, but for a cut */
     bool is_first;
-    bool is_cut;    /* its last line is longer than LINE_BYTES, and goes on in the next piece */
+    bool is_cut;    /* its last line is longer than LINE_BYTES, and goes on in the next chunk */
     bool continues; /* the one before is such */
     void *made;     /* what is made of it, of the work's */
 
     size_t room,
-        rest; /* bytes of text; a part of a line, [end, end + rest), belongs to the next piece */
+        rest; /* bytes of text; a part of a line, [end, end + rest), belongs to the next chunk */
     bool done;
 };
 
-/* What is done with a text's pieces. */
-struct piece_work {
+/* What is done with a text's chunks. */
+struct chunk_work {
     void *context;
     bool cuts_lines;   /* longer lines are cut; else they are an error */
-    size_t made_bytes; /* of piece->made, which are 0 at first */
-    /* Readies piece->made. The caller's thread calls it, for one piece after the other. */
-    bool (*prepare)(void *context, struct piece *piece);
-    /* Makes piece->made. Threads call it, each with a piece of its own. */
-    void (*make)(void *context, struct piece *piece);
+    size_t made_bytes; /* of chunk->made, which are 0 at first */
+    /* Readies chunk->made. The caller's thread calls it, for one chunk after the other. */
+    bool (*prepare)(void *context, struct chunk *chunk);
+    /* Makes chunk->made. Threads call it, each with a chunk of its own. */
+    void (*make)(void *context, struct chunk *chunk);
     void (*release)(void *made); /* frees what it owns */
 };
 
-struct pieces;
-bool pieces_open(struct source *source, const struct piece_work *work, struct pieces **out);
-/* *out becomes the next piece in order, made, until the next call; NULL at the end. */
-bool pieces_next(struct pieces *pieces, struct piece **out);
+struct chunks;
+bool chunks_open(struct source *source, const struct chunk_work *work, struct chunks **out);
+/* *out becomes the next chunk in order, made, until the next call; NULL at the end. */
+bool chunks_next(struct chunks *chunks, struct chunk **out);
 /* Returns whether the text's end came within a line that is too long; its line is to be told. */
-bool pieces_too_long(const struct pieces *pieces);
-void pieces_close(struct pieces *pieces); /* also NULL */
+bool chunks_too_long(const struct chunks *chunks);
+void chunks_close(struct chunks *chunks); /* also NULL */
 
 #endif

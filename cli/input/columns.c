@@ -1,9 +1,9 @@
 /*
- * columns.c - see columns.h. Several threads read pieces of the table (pieces.c, rows.c).
+ * columns.c - see columns.h. Several threads read chunks of the table (chunks.c, rows.c).
  *
- * A piece is taken to begin with a row. Where a row goes on from the piece before, in quotes or because it is very
- * long, what was made of the piece is dropped, and the reading of the one before goes on in it. The elements of a piece
- * are handed on by key, piece by piece: so every group gets its elements in the order of their rows, and groups come
+ * A chunk is taken to begin with a row. Where a row goes on from the chunk before, in quotes or because it is very
+ * long, what was made of the chunk is dropped, and the reading of the one before goes on in it. The elements of a chunk
+ * are handed on by key, chunk by chunk: so every group gets its elements in the order of their rows, and groups come
  * in order of first appearance, whatever the threads.
  */
 #include "input/columns.h"
@@ -43,7 +43,7 @@ struct table {
     char names[NAMES_BYTES]; /* for messages, with line ends between them */
 
     /* In order. */
-    uint64_t line; /* the number of the line that the next piece begins with, from 1 */
+    uint64_t line; /* the number of the line that the next chunk begins with, from 1 */
     struct progress_of_rows *open; /* the row that goes on in it, or NULL; owned */
     char *key;                     /* with room for a key and a column's name; owned */
 };
@@ -139,7 +139,7 @@ static bool two_of_a_name(struct table *t, const struct column *c) {
     return wrong(t);
 }
 
-/* libcsv calls this with each name ... */
+/* libcsv calls this with each name of the header. */
 static void on_name(void *data, size_t length, void *context) {
     struct table *t = context;
     const char *name = data ? data : "";
@@ -192,8 +192,8 @@ static void take_whole_lists(struct table *t) {
                                            : field[values + i - l->values];
 }
 
-/* Ends the header: a column without a field gets the one that its number says. Fails if a column has none, and orders the
- * columns by field. */
+/* Ends the header: a column without a field gets the one that its number says. Fails if a column
+ * has none, and orders the columns by field. */
 static bool settle_columns(struct table *t) {
     struct layout *l = &t->layout;
     t->in_header = false;
@@ -213,7 +213,7 @@ static bool end_header(struct table *t) {
     return settle_columns(t) || wrong(t);
 }
 
-/* ... and this at each line's end, also of a line without anything. */
+/* libcsv calls this at each line's end, also of an empty line. */
 static void on_names_end(int end, void *context) {
     struct table *t = context;
     if (t->field && t->in_header) end_header(t);
@@ -242,7 +242,7 @@ static bool read_blank_names(struct table *t, const char *line, const char *end)
     return !t->field || end_header(t);
 }
 
-/* Reads a part of a line, up to its end or the piece's. */
+/* Reads a part of a line, up to its end or the chunk's. */
 static bool read_names(struct table *t, const char *at, size_t n) {
     const char *end = at + n;
     const char *last = end - (end[-1] == '\n' || end[-1] == '\r');
@@ -259,18 +259,18 @@ static bool read_names(struct table *t, const char *at, size_t n) {
     return is_read;
 }
 
-/* Reads on, up to the header's end or the piece's; the piece then begins behind it. */
-static bool read_header(struct table *t, struct piece *piece) {
-    while (t->in_header && !t->failed && piece->begin < piece->end) {
-        const char *at = piece->text + piece->begin;
-        const size_t length = piece->end - piece->begin;
+/* Reads on, up to the header's end or the chunk's; the chunk then begins behind it. */
+static bool read_header(struct table *t, struct chunk *chunk) {
+    while (t->in_header && !t->failed && chunk->begin < chunk->end) {
+        const char *at = chunk->text + chunk->begin;
+        const size_t length = chunk->end - chunk->begin;
         size_t n = 0;
         while (n < length && at[n] != '\n' && at[n] != '\r')
             n++;
         n += n < length; /* one row at most ends with that */
         if (!read_names(t, at, n)) return false;
         t->header_lines += at[n - 1] == '\n';
-        piece->begin += n;
+        chunk->begin += n;
     }
     return !t->failed;
 }
@@ -384,7 +384,7 @@ static bool add_decimals(const struct group *group, const struct keys *keys,
     return true;
 }
 
-/* Returns the group of a piece's key, or of it and a value column. */
+/* Returns the group of a chunk's key, or of it and a value column. */
 static struct group *find_group(struct table *t, const struct keys *keys, size_t key,
                                 const struct column *c) {
     size_t used = keys->list[key].bytes;
@@ -428,11 +428,11 @@ static bool begin_rows(struct table *t) {
     return settle_columns(t);
 }
 
-/* Decides on the form of the table, from its first piece. */
-static bool begin_table(struct table *t, struct piece *piece) {
+/* Decides on the form of the table, from its first chunk. */
+static bool begin_table(struct table *t, struct chunk *chunk) {
     struct layout *l = &t->layout;
     const struct columns *c = t->columns;
-    const char *number[2 * LIST_MOST], *column[2 * LIST_MOST], *text = piece->text + piece->begin;
+    const char *number[2 * LIST_MOST], *column[2 * LIST_MOST], *text = chunk->text + chunk->begin;
     struct form_told told = {.name = t->source->name,
                              .delimiter = c->delimiter,
                              .header = c->has_header,
@@ -441,7 +441,7 @@ static bool begin_table(struct table *t, struct piece *piece) {
                              .number = number,
                              .column = column};
     if (t->source->is_rows) return begin_rows(t);
-    if (memchr(text, 0, piece->end + piece->rest - piece->begin))
+    if (memchr(text, 0, chunk->end + chunk->rest - chunk->begin))
         return failed("%s is no text, but -c wants a table", t->source->name), false;
     for (size_t i = 0; i < l->count; i++)
         if (by_number(l->column[i].name) == NOWHERE)
@@ -449,8 +449,8 @@ static bool begin_table(struct table *t, struct piece *piece) {
         else
             number[told.number_count++] = l->column[i].name;
     told.needs_header = told.name_count > 0;
-    if (!form_find(&told, text, piece->end - piece->begin, &t->form)) return false;
-    piece->begin += t->form.skip;
+    if (!form_find(&told, text, chunk->end - chunk->begin, &t->form)) return false;
+    chunk->begin += t->form.skip;
     t->header_lines = t->form.lines;
     t->header_line += t->form.lines;
     l->delimiter = t->form.delimiter;
@@ -462,33 +462,33 @@ static bool begin_table(struct table *t, struct piece *piece) {
     return t->in_header || settle_columns(t);
 }
 
-static bool prepare(void *context, struct piece *piece) {
+static bool prepare(void *context, struct chunk *chunk) {
     struct table *t = context;
-    struct made_rows *m = piece->made;
+    struct made_rows *m = chunk->made;
     const uint64_t before = t->header_lines;
-    if (piece->is_first && !begin_table(t, piece)) return false;
-    if (!read_header(t, piece)) return false;
-    if (!rows_prepare(m, &t->layout, t->in_header ? 0 : piece->end - piece->begin))
+    if (chunk->is_first && !begin_table(t, chunk)) return false;
+    if (!read_header(t, chunk)) return false;
+    if (!rows_prepare(m, &t->layout, t->in_header ? 0 : chunk->end - chunk->begin))
         return no_memory(t);
     m->header_lines = t->header_lines - before;
     return true;
 }
 
-static void make(void *context, struct piece *piece) {
+static void make(void *context, struct chunk *chunk) {
     (void)context;
-    if (!piece->continues) rows_read(piece->made, piece);
+    if (!chunk->continues) rows_read(chunk->made, chunk);
 }
 
 static void release(void *made) {
     rows_release(made);
 }
 
-static bool take(struct table *t, const struct piece *piece) {
-    struct made_rows *m = piece->made;
+static bool take(struct table *t, const struct chunk *chunk) {
+    struct made_rows *m = chunk->made;
     if (t->open)
-        rows_read_on(m, piece, t->open);
-    else if (piece->continues)
-        rows_read(m, piece);
+        rows_read_on(m, chunk, t->open);
+    else if (chunk->continues)
+        rows_read(m, chunk);
     t->open = NULL;
     if (m->fault.kind) return tell(t, &m->fault);
     t->line += m->lines;
@@ -496,11 +496,11 @@ static bool take(struct table *t, const struct piece *piece) {
     return hand_on(t, m);
 }
 
-static bool read_all(struct table *t, struct pieces *pieces) {
-    struct piece *piece;
+static bool read_all(struct table *t, struct chunks *chunks) {
+    struct chunk *chunk;
     do {
-        if (!pieces_next(pieces, &piece) || (piece && !take(t, piece))) return false;
-    } while (piece);
+        if (!chunks_next(chunks, &chunk) || (chunk && !take(t, chunk))) return false;
+    } while (chunk);
     if (t->open)
         return failed("%s:%" PRIu64 ": a quote is opened in this line and not closed",
                       t->source->name, t->line - rows_open_lines(t->open)),
@@ -509,16 +509,16 @@ static bool read_all(struct table *t, struct pieces *pieces) {
 }
 
 static bool parse(struct table *t) {
-    const struct piece_work work = {.context = t,
+    const struct chunk_work work = {.context = t,
                                     .cuts_lines = true,
                                     .made_bytes = sizeof(struct made_rows),
                                     .prepare = prepare,
                                     .make = make,
                                     .release = release};
-    struct pieces *pieces;
+    struct chunks *chunks;
     if (!rows_open_parser(&t->parser)) return no_memory(t);
-    const bool done = pieces_open(t->source, &work, &pieces) && read_all(t, pieces);
-    pieces_close(pieces);
+    const bool done = chunks_open(t->source, &work, &chunks) && read_all(t, chunks);
+    chunks_close(chunks);
     rows_progress_free(t->open);
     csv_free(&t->parser);
     return done;

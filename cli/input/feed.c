@@ -7,7 +7,7 @@
  * Read: pipes and files that cannot be mapped pass through one buffer, so memory stays constant.
  * Text: numbers are read line by line (text.c).
  *
- * Elements in the other byte order are turned on the way, piece by piece.
+ * Elements in the other byte order are turned on the way, chunk by chunk.
  */
 #include "input/feed.h"
 
@@ -30,7 +30,7 @@
 enum {
     WINDOW_BYTES = 64 << 20, /* mapped at a time: waking the threads costs nothing beside it */
     BUFFER_BYTES = 4 << 20,  /* read at a time */
-    PIECE_BYTES = 512 << 10  /* turned at a time: stays in a core's cache */
+    CHUNK_BYTES = 512 << 10  /* turned at a time: stays in a core's cache */
 };
 
 /* Copies elements, each with its bytes in the other order. They need no alignment. */
@@ -226,26 +226,26 @@ static bool read_window(struct source *s) {
 /* ---- Handing on ---- */
 
 /* Turns the first elements of the window. */
-static bool turn_piece(struct source *s, const void **x, size_t *bytes) {
-    if (!get_buffer(s, &s->piece, PIECE_BYTES)) return false;
-    *bytes = s->left < PIECE_BYTES ? s->left : (size_t)PIECE_BYTES;
-    turn(s->piece, s->window, *bytes, tally_type_size(s->type));
-    *x = s->piece;
+static bool turn_chunk(struct source *s, const void **x, size_t *bytes) {
+    if (!get_buffer(s, &s->chunk, CHUNK_BYTES)) return false;
+    *bytes = s->left < CHUNK_BYTES ? s->left : (size_t)CHUNK_BYTES;
+    turn(s->chunk, s->window, *bytes, tally_type_size(s->type));
+    *x = s->chunk;
     return true;
 }
 
 /* Gathers the field of the first elements of the window. */
-static bool gather_piece(struct source *s, const void **x, size_t *n) {
+static bool gather_chunk(struct source *s, const void **x, size_t *n) {
     const size_t element = tally_type_size(s->type);
-    if (!get_buffer(s, &s->piece, PIECE_BYTES)) return false;
+    if (!get_buffer(s, &s->chunk, CHUNK_BYTES)) return false;
     *n = s->left / s->record;
-    if (*n > PIECE_BYTES / element) *n = PIECE_BYTES / element;
+    if (*n > CHUNK_BYTES / element) *n = CHUNK_BYTES / element;
     for (size_t i = 0; i < *n; i++)
-        memcpy(s->piece + i * element, s->window + i * s->record + s->offset, element);
-    if (s->swapped) turn(s->piece, s->piece, *n * element, element);
+        memcpy(s->chunk + i * element, s->window + i * s->record + s->offset, element);
+    if (s->swapped) turn(s->chunk, s->chunk, *n * element, element);
     s->window += *n * s->record;
     s->left -= *n * s->record;
-    *x = s->piece;
+    *x = s->chunk;
     progress_add(*n * s->record);
     return true;
 }
@@ -261,11 +261,11 @@ static bool fill_window(struct source *s) {
 static bool array_next(struct source *s, const void **x, size_t *n) {
     size_t bytes;
     if (!fill_window(s)) return false;
-    if (s->record && s->left) return gather_piece(s, x, n);
+    if (s->record && s->left) return gather_chunk(s, x, n);
     *x = s->window;
     bytes = s->left;
     if (bytes) { /* an empty window may be NULL */
-        if (s->swapped && !turn_piece(s, x, &bytes)) return false;
+        if (s->swapped && !turn_chunk(s, x, &bytes)) return false;
         s->window += bytes;
         s->left -= bytes;
     }
@@ -284,7 +284,7 @@ void source_close(struct source *s) {
     unmap(s);
     text_close(s);
     free(s->buffer);
-    free(s->piece);
-    s->buffer = s->piece = NULL;
+    free(s->chunk);
+    s->buffer = s->chunk = NULL;
     source_drop(s);
 }

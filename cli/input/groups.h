@@ -24,7 +24,7 @@ struct group {
     unsigned char *element;       /* owned: elements that have not been fed yet */
     unsigned char *partner;       /* owned: theirs, of dot */
     size_t used, room;            /* bytes of each */
-    struct places places;         /* of an array's elements */
+    struct index_map index_map;   /* of an array's elements */
 };
 
 struct groups {

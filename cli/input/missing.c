@@ -94,7 +94,7 @@ void kept_free(struct kept *k) {
 
 /* ---- Indexes ---- */
 
-/* Returns which entry of places.index belongs to the problem's value i; INDEXES_MOST if that value is no index. */
+/* Returns which entry of index_map.index belongs to the problem's value i; INDEXES_MOST if that value is no index. */
 static size_t place_of(const tally_problem *problem, size_t i) {
     const tally_op op = tally_problem_value_op(problem, i);
     return op == TALLY_ARGMIN ? 0 : op == TALLY_ARGMAX ? 1 : INDEXES_MOST;
@@ -107,8 +107,8 @@ static uint64_t place_in_run(const struct kept *k, size_t n, uint64_t rank) {
     return 0;
 }
 
-void places_note(struct places *p, const tally_problem *problem, const tally_state *state,
-                 const struct kept *k, size_t n) {
+void index_map_note(struct index_map *p, const tally_problem *problem, const tally_state *state,
+                    const struct kept *k, size_t n) {
     tally_value value[TALLY_VALUES_MAX];
     size_t count = 0;
     const bool has_gaps = p->seen != p->kept || k->n != n;
@@ -131,8 +131,8 @@ void places_note(struct places *p, const tally_problem *problem, const tally_sta
     p->kept += k->n;
 }
 
-void places_apply(const struct places *p, const tally_problem *problem, tally_value *values,
-                  size_t count) {
+void index_map_apply(const struct index_map *p, const tally_problem *problem, tally_value *values,
+                     size_t count) {
     for (size_t i = 0; i < count; i++) {
         const size_t place = place_of(problem, i);
         if (place < INDEXES_MOST && p->is_known[place] && values[i].type)

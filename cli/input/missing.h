@@ -15,10 +15,10 @@ bool missing_can_be(const struct spelling *s, tally_type type);
 size_t missing_mark(const struct spelling *s, tally_type type, const void *x, size_t n,
                     unsigned char *mask);
 
-/* Maps indices among the elements that are kept to indices among all elements, which argmin and argmax count. All fields
- * start as 0. */
+/* Maps indices among the elements that are kept to indices among all elements, which argmin and
+ * argmax count. All fields start as 0. */
 enum { INDEXES_MOST = 2 };
-struct places {
+struct index_map {
     uint64_t seen, kept;          /* elements so far, and those that are left of them */
     uint64_t index[INDEXES_MOST]; /* of argmin and argmax, among all */
     bool is_known[INDEXES_MOST];
@@ -31,17 +31,18 @@ struct kept {
 };
 enum { KEPT_MOST = 1 << 19 }; /* elements of a run */
 
-/* Leaves out of x[0..n), and of the partners y or NULL, pairs in which one is missing: n <= KEPT_MOST. *x and *y become what
- * is left, and kept->n how many. False where there is no memory, with the line that says so. */
+/* Leaves out of x[0..n), and of the partners y or NULL, pairs in which one is missing: n <=
+ * KEPT_MOST. *x and *y become what is left, and kept->n how many. False where there is no memory,
+ * with the line that says so. */
 bool kept_choose(struct kept *kept, const struct spelling *s, tally_type type, const void **x,
                  const void **y, size_t n);
 void kept_free(struct kept *kept);
 
 /* Notes that the run, of n elements, has been fed to the state. */
-void places_note(struct places *p, const tally_problem *problem, const tally_state *state,
-                 const struct kept *kept, size_t n);
+void index_map_note(struct index_map *p, const tally_problem *problem, const tally_state *state,
+                    const struct kept *kept, size_t n);
 /* Makes the indexes among the problem's values those among all elements. */
-void places_apply(const struct places *p, const tally_problem *problem, tally_value *values,
-                  size_t count);
+void index_map_apply(const struct index_map *p, const tally_problem *problem, tally_value *values,
+                     size_t count);
 
 #endif

@@ -20,10 +20,11 @@ static void gather(struct money *m) {
         int64_t ten = 1;
         for (int i = 0; i < p; i++)
             ten *= 10;
-        __int128 whole = m->brief[p] / ten;
-        const int64_t behind = (int64_t)(m->brief[p] % ten) * ((int64_t)1000000000000000000 / ten);
-        if (!m->brief[p]) continue;
-        m->brief[p] = 0;
+        __int128 whole = m->short_sum[p] / ten;
+        const int64_t behind =
+            (int64_t)(m->short_sum[p] % ten) * ((int64_t)1000000000000000000 / ten);
+        if (!m->short_sum[p]) continue;
+        m->short_sum[p] = 0;
         m->limb[MONEY_POINT - 1] += behind / BASE;
         m->limb[MONEY_POINT - 2] += behind % BASE;
         for (int i = 0; i < 3; i++, whole /= BASE)
@@ -82,7 +83,7 @@ static enum decimal_result parse(const char *text, struct written *w) {
 }
 
 void money_add_short(struct money *m, int64_t digits, int places) {
-    m->brief[places] += digits;
+    m->short_sum[places] += digits;
     if (places > m->places) m->places = places;
     if (++m->since == CARRY_AFTER) carry(m);
 }

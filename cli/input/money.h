@@ -17,13 +17,13 @@ enum {
     MONEY_SHORT = 18                          /* digits of a short number */
 };
 
-/* The sum is that of limb[i] * 10^(9 (i - MONEY_POINT)) and of brief[p] * 10^-p. */
+/* The sum is that of limb[i] * 10^(9 (i - MONEY_POINT)) and of short_sum[p] * 10^-p. */
 struct money {
     int64_t limb[MONEY_LIMBS];
     __int128
-        brief[MONEY_SHORT + 1]; /* short numbers with p digits behind the point, as they come */
-    uint32_t since;             /* numbers that have been added since carries were made */
-    int places;                 /* the most digits behind the point that a number has had */
+        short_sum[MONEY_SHORT + 1]; /* short numbers with p digits behind the point, as they come */
+    uint32_t since;                 /* numbers that have been added since carries were made */
+    int places;                     /* the most digits behind the point that a number has had */
 };
 
 /* Adds digits * 10^-places, a short number. */

@@ -35,7 +35,7 @@ struct fields { /* the dictionary; a field's flag is set once it has been read *
     uint64_t length[NPY_DIMS];
 };
 
-/* ---- The pieces of the text ---- */
+/* ---- The parts of the header ---- */
 
 static void skip_space(struct cursor *c) {
     while (c->at < c->end && strchr(" \t\r\n", *c->at) && *c->at)

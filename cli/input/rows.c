@@ -29,8 +29,8 @@ struct progress_of_rows {
     bool in_comment;   /* the line is a comment */
     size_t field;      /* of that, from 0 */
     size_t filled;     /* fields up to the last one that is not empty */
-    uint64_t line;     /* line ends of the piece before what is read now */
-    uint64_t row_line; /* before the row; less than 0, wrapped, where it began in another piece */
+    uint64_t line;     /* line ends of the chunk before what is read now */
+    uint64_t row_line; /* before the row; less than 0, wrapped, where it began in another chunk */
     size_t cells;
     struct cell *cell; /* of each column */
 };
@@ -234,7 +234,7 @@ static void begin_row(const struct layout *l, struct progress_of_rows *r) {
         r->cell[i].is_in_row = false;
 }
 
-/* libcsv calls this with each field ... */
+/* libcsv calls this with each field. */
 static void on_field(void *data, size_t length, void *context) {
     struct made_rows *m = context;
     const struct layout *l = m->layout;
@@ -265,7 +265,8 @@ static bool check_width(struct made_rows *m) {
     return m->at->field >= l->least || wrong(m, NARROW_ROW, 0);
 }
 
-/* ... and this at each row's end, also of one without anything. What is given to it ends with a row, or within one. */
+/* libcsv calls this at each row's end, also of an empty one. The text given to libcsv ends with a
+ * row, or within one. */
 static void on_row(int end, void *context) {
     struct made_rows *m = context;
     (void)end;
@@ -289,8 +290,8 @@ static bool read_by_library(struct made_rows *m, const char *text, size_t bytes)
 
 /* ---- Simple lines ---- */
 
-/* The first byte in [at, end) that is one or the other, or end; eight at a time: DECIMAL_SPARE bytes behind the end can be
- * read. */
+/* The first byte in [at, end) that is one or the other, or end; eight at a time: DECIMAL_SPARE
+ * bytes behind the end can be read. */
 static inline const char *find_either(const char *at, const char *end, uint64_t one,
                                       uint64_t other) {
     for (; at < end; at += 8) {
@@ -317,15 +318,15 @@ static inline const char *skip_blanks(const char *at, const char *end) {
     return at;
 }
 
-/* How a line is parted: the delimiter eight times, whether blanks around a field are no part of it, and whether the line
- * has quotes. */
+/* How a line is parted: the delimiter eight times, whether blanks around a field are no part of it,
+ * and whether the line has quotes. */
 struct parting {
     uint64_t delimiters;
     bool trims, has_quotes;
 };
 
-/* Finds the field that begins at `at`; returns the delimiter behind it, or end. NULL where a quote stands within a field,
- * or two of them for one: those are libcsv's. */
+/* Finds the field that begins at `at`; returns the delimiter behind it, or end. NULL where a quote
+ * stands within a field, or two of them for one: those are libcsv's. */
 static inline const char *part(const struct parting *by, const char *at, const char *end,
                                struct field *f) {
     static const uint64_t quotes = 0x0101010101010101u * '"';
@@ -356,8 +357,8 @@ static bool ends_empty(const struct layout *l, const char *at, const char *end, 
     return delimiters < l->width;
 }
 
-/* Reads a line, up to its end, in which so many delimiters stand. False, and nothing is read, where libcsv has to do it, or
- * to say what is wrong. */
+/* Reads a line, up to its end, in which so many delimiters stand. False, and nothing is read, where
+ * libcsv has to do it, or to say what is wrong. */
 static inline bool read_parted(struct made_rows *m, const char *at, const char *end,
                                size_t delimiters, bool has_quotes) {
     const struct layout *l = m->layout;
@@ -409,8 +410,8 @@ static inline const char *next_mark(struct marks *ahead, const struct scanned *l
     return ahead->word ? ahead->at + __builtin_ctzll(ahead->word) : NULL;
 }
 
-/* The same of a line without quotes, whose delimiters before the last column are marked. False, and nothing is read, where
- * that is not so. */
+/* The same of a line without quotes, whose delimiters before the last column are marked. False, and
+ * nothing is read, where that is not so. */
 static inline bool read_marked(struct made_rows *m, const char *at, const struct scanned *line) {
     const struct layout *l = m->layout;
     const bool trims = l->delimiter != ' ';
@@ -522,7 +523,7 @@ static void read_other_line(struct made_rows *m, const char *at, const struct sc
     struct progress_of_rows *r = m->at;
     const char *end = line->end;
     if (r->in_comment || (!r->in_row && field_opens_comment(at, end, m->layout->delimiter))) {
-        r->in_comment = next == end; /* it goes on in the next piece */
+        r->in_comment = next == end; /* it goes on in the next chunk */
         return;
     }
     if (m->layout->delimiter == BY_BLANKS) {
@@ -535,7 +536,7 @@ static void read_other_line(struct made_rows *m, const char *at, const struct sc
         read_by_library(m, at, (size_t)(next - at));
 }
 
-static void read_lines(struct made_rows *m, const struct piece *p) {
+static void read_lines(struct made_rows *m, const struct chunk *p) {
     struct progress_of_rows *r = m->at;
     const struct layout *l = m->layout;
     const char *at = p->text + p->begin, *const end = p->text + p->end;
@@ -599,7 +600,7 @@ static void finish(struct made_rows *m) {
         sort_by_key(m, &m->list[i], m->layout->column[i].element);
 }
 
-/* ---- The whole piece ---- */
+/* ---- The whole chunk ---- */
 
 static void clear(struct made_rows *m) {
     m->goes_on = false;
@@ -679,16 +680,16 @@ bool rows_prepare(struct made_rows *m, const struct layout *l, size_t bytes) {
     return true;
 }
 
-void rows_read(struct made_rows *m, const struct piece *piece) {
-    read_lines(m, piece);
+void rows_read(struct made_rows *m, const struct chunk *chunk) {
+    read_lines(m, chunk);
     finish(m);
 }
 
-void rows_read_on(struct made_rows *m, const struct piece *piece, struct progress_of_rows *open) {
+void rows_read_on(struct made_rows *m, const struct chunk *chunk, struct progress_of_rows *open) {
     clear(m);
     rows_progress_free(m->at);
     m->at = open;
-    rows_read(m, piece);
+    rows_read(m, chunk);
 }
 
 struct progress_of_rows *rows_leave(struct made_rows *m) {

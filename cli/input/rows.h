@@ -1,11 +1,11 @@
 /*
- * rows.h - the rows in a piece of a table: the cells of some columns as elements, sorted by the rows' keys.
+ * rows.h - the rows in a chunk of a table: the cells of some columns as elements, sorted by the rows' keys.
  */
 #ifndef TALLY_CLI_ROWS_H
 #define TALLY_CLI_ROWS_H
 
+#include "input/chunks.h"
 #include "input/decimal.h"
-#include "input/pieces.h"
 #include "input/scan.h"
 #include "input/spelling.h"
 
@@ -82,21 +82,21 @@ struct fault {
     } kind;
     enum spelling_result result; /* of the cell */
     const struct column *column;
-    uint64_t line;         /* line ends of the piece before the row */
+    uint64_t line;         /* line ends of the chunk before the row */
     size_t fields;         /* of the row, as far as it has been read */
     size_t bytes;          /* of the cell */
     char cell[CELL_BYTES]; /* ended by a zero byte */
 };
 
-/* How far a piece has been read. */
+/* How far a chunk has been read. */
 struct progress_of_rows;
 
-/* The results of a piece, which owns all of them. */
+/* The results of a chunk, which owns all of them. */
 struct made_rows {
     const struct layout *layout;
     struct progress_of_rows *at;
     bool is_slow;          /* decimal_quick() does not read all numbers as they are spelled */
-    bool goes_on;          /* the last row goes on in the next piece */
+    bool goes_on;          /* the last row goes on in the next chunk */
     uint64_t header_lines; /* line ends before the first row; to be set after rows_prepare() */
     uint64_t lines;        /* line ends */
     struct keys keys;
@@ -108,13 +108,13 @@ struct made_rows {
 
 /* Makes room for what `bytes` of text may become. False where there is no memory. */
 bool rows_prepare(struct made_rows *made, const struct layout *layout, size_t bytes);
-/* Reads the piece, which begins with a row, up to what is wrong. */
-void rows_read(struct made_rows *made, const struct piece *piece);
-/* The same, of a piece that begins within a row: `open` is how the piece before was left. It is taken over. */
-void rows_read_on(struct made_rows *made, const struct piece *piece, struct progress_of_rows *open);
-/* How the reading of a piece that goes on ended, for rows_read_on(). The caller is to free it. */
+/* Reads the chunk, which begins with a row, up to what is wrong. */
+void rows_read(struct made_rows *made, const struct chunk *chunk);
+/* The same, of a chunk that begins within a row: `open` is how the chunk before was left. It is taken over. */
+void rows_read_on(struct made_rows *made, const struct chunk *chunk, struct progress_of_rows *open);
+/* How the reading of a chunk that goes on ended, for rows_read_on(). The caller is to free it. */
 struct progress_of_rows *rows_leave(struct made_rows *made);
-/* Returns how many line ends the row that is open has behind its first line, in pieces that have
+/* Returns how many line ends the row that is open has behind its first line, in chunks that have
  * been left. */
 uint64_t rows_open_lines(const struct progress_of_rows *open);
 void rows_progress_free(struct progress_of_rows *at); /* also NULL */

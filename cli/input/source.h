@@ -1,6 +1,6 @@
 /*
  * source.h - one input of a reduction: a file, a pipe or standard input, whose bytes have been
- * recognised as an array, raw elements or text, and that gives its elements piece by piece.
+ * recognised as an array, raw elements or text, and that gives its elements chunk by chunk.
  *
  * Every function that returns false has already written the line that says why.
  */
@@ -71,7 +71,7 @@ struct source {
     unsigned char *pages;        /* what is mapped of the file; owned */
     size_t pages_bytes;
     unsigned char *buffer;    /* what is read of it; owned */
-    unsigned char *piece;     /* elements with their bytes turned; owned */
+    unsigned char *chunk;     /* elements with their bytes turned; owned */
     struct text_reader *text; /* owned */
     struct money *money;      /* of text: its numbers are added to this, and no elements given */
     bool ended;
@@ -82,14 +82,14 @@ static inline size_t source_step(const struct source *s) {
     return s->record ? s->record : tally_type_size(s->type);
 }
 
-/* The file that a name such as a.npy:x means, where x is a field of a structured array: written to path; and the field, or
- * NULL for a plain name. */
+/* The file that a name such as a.npy:x means, where x is a field of a structured array: written to
+ * path; and the field, or NULL for a plain name. */
 const char *source_field(const char *name, char path[1024]);
 
 /* Returns whether the name stands for standard input. */
 bool source_is_stdin(const char *name);
-/* Opens a file ("-": standard input; a.npz:x: a member of an archive; a.npy:x: a field) and recognises it. Close with source_close()
- * (feed.h). */
+/* Opens a file ("-": standard input; a.npz:x: a member of an archive; a.npy:x: a field) and
+ * recognises it. Close with source_close() (feed.h). */
 bool source_open(struct source *source, const char *name, const struct reading *how);
 
 /* Returns how many elements there are in all, where that is known before the end; else

@@ -164,13 +164,13 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
     if (strlen(word) != length - first) return SPELLING_MALFORMED; /* a zero byte */
     if (s->skip_na && spelling_is_missing(s, word)) return SPELLING_MISSING;
     if (!spelling_is_plain(s)) {
-        char brief[SHORT_WORD], *plain = length < SHORT_WORD ? brief : malloc(length + 1);
+        char stack_word[SHORT_WORD], *plain = length < SHORT_WORD ? stack_word : malloc(length + 1);
         const bool is_spelled = plain && spelling_normalise(s, word, plain);
         if (is_spelled) {
             memset(word, 0, length - first); /* the number is not longer */
             strcpy(word, plain);
         }
-        if (plain != brief) free(plain);
+        if (plain != stack_word) free(plain);
         if (!is_spelled) return SPELLING_MALFORMED;
     }
     const enum decimal_result result = type ? decimal_read(type, word, element) : money_check(word);

@@ -1,15 +1,15 @@
 /*
- * text.c - numbers as text, with blanks and line ends between them, read by several threads (pieces.c).
+ * text.c - numbers as text, with blanks and line ends between them, read by several threads (chunks.c).
  *
- * A thread turns a piece of lines into elements, and counts its lines: so neither the elements nor what is said of a word
+ * A thread turns a chunk of lines into elements, and counts its lines: so neither the elements nor what is said of a word
  * that is no number depends on the threads.
  */
 #include "input/text.h"
 
 #include "common/message.h"
 #include "common/types.h"
+#include "input/chunks.h"
 #include "input/decimal.h"
-#include "input/pieces.h"
 #include "input/spelling.h"
 
 #include <ctype.h>
@@ -20,13 +20,13 @@
 
 enum { SHORT_WORD = 256 }; /* bytes; a longer word is copied to the heap */
 
-/* What is made of a piece. */
+/* What is made of a chunk. */
 struct words {
     unsigned char *element; /* owned */
     size_t room;            /* bytes */
 
     size_t elements; /* bytes */
-    size_t at;       /* the piece's end, or where a word is no number */
+    size_t at;       /* the chunk's end, or where a word is no number */
     size_t length;   /* of this word */
     uint64_t lines;  /* line ends before that */
     uint64_t added;  /* numbers that are in `money` */
@@ -35,11 +35,11 @@ struct words {
 };
 
 struct text_reader {
-    struct pieces *pieces;
+    struct chunks *chunks;
     uint64_t line; /* the number of the line that is handed on next, from 1 */
 };
 
-/* ---- One piece ---- */
+/* ---- One chunk ---- */
 
 static bool is_blank(char c) { /* within a line */
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
@@ -62,11 +62,11 @@ static bool is_comment(const char *at, const char *end) {
     return !spelling_is_excel_error(at, end, &length) || !ends_word(at[length]);
 }
 
-/* Reads a word by the long way, from a copy: behind the piece's end the next one's text may stand. */
+/* Reads a word by the long way, from a copy: behind the chunk's end the next one's text may stand. */
 static enum spelling_result read_word(const struct source *s, struct words *p, const char *word,
                                       size_t length) {
-    char brief[SHORT_WORD + DECIMAL_SPARE];
-    char *copy = length < SHORT_WORD ? brief : malloc(length + DECIMAL_SPARE);
+    char stack_word[SHORT_WORD + DECIMAL_SPARE];
+    char *copy = length < SHORT_WORD ? stack_word : malloc(length + DECIMAL_SPARE);
     unsigned char *element = s->money ? NULL : p->element + p->elements;
     const char *decimal = NULL;
     if (!copy) return SPELLING_MALFORMED;
@@ -80,15 +80,15 @@ static enum spelling_result read_word(const struct source *s, struct words *p, c
     } else if (result == SPELLING_NUMBER) {
         p->elements += tally_type_size(s->type);
     }
-    if (copy != brief) free(copy);
+    if (copy != stack_word) free(copy);
     return result;
 }
 
-/* Makes elements of the piece, up to its end or to a word that is no number. */
-static void read_piece(void *context, struct piece *piece) {
+/* Makes elements of the chunk, up to its end or to a word that is no number. */
+static void read_chunk(void *context, struct chunk *chunk) {
     const struct source *s = context;
-    struct words *p = piece->made;
-    char *at = piece->text + piece->begin, *const first = at, *const end = piece->text + piece->end;
+    struct words *p = chunk->made;
+    char *at = chunk->text + chunk->begin, *const first = at, *const end = chunk->text + chunk->end;
     const bool is_quick =
         !s->money && spelling_is_plain(s->how.spelling) && !s->how.spelling->has_na_number;
     p->result = SPELLING_NUMBER;
@@ -114,7 +114,7 @@ static void read_piece(void *context, struct piece *piece) {
             if (p->result > SPELLING_MISSING) at = word;
         }
     }
-    p->at = (size_t)(at - piece->text);
+    p->at = (size_t)(at - chunk->text);
 }
 
 /* ---- What is wrong ---- */
@@ -142,9 +142,9 @@ static const char *hint(const struct source *s, uint64_t line, const char *word,
     return "numbers with blanks between them are expected";
 }
 
-static bool tell_word(const struct source *s, uint64_t line, const struct piece *piece) {
-    const struct words *p = piece->made;
-    char shown[QUOTED_BYTES], hint_text[160], *word = piece->text + p->at;
+static bool tell_word(const struct source *s, uint64_t line, const struct chunk *chunk) {
+    const struct words *p = chunk->made;
+    char shown[QUOTED_BYTES], hint_text[160], *word = chunk->text + p->at;
     const char *type = s->money ? "decimal" : tally_type_name(s->type);
     word[p->length] = 0;
     quoted(word, p->length, shown);
@@ -165,10 +165,10 @@ static bool tell_line(const struct source *s, uint64_t line) {
 
 /* ---- All of it ---- */
 
-static bool prepare(void *context, struct piece *piece) {
+static bool prepare(void *context, struct chunk *chunk) {
     const struct source *s = context;
-    struct words *p = piece->made;
-    const size_t wanted = s->money ? 0 : (piece->end / 2 + 1) * tally_type_size(s->type);
+    struct words *p = chunk->made;
+    const size_t wanted = s->money ? 0 : (chunk->end / 2 + 1) * tally_type_size(s->type);
     p->elements = 0;
     p->lines = p->added = 0;
     if (s->money) p->money = (struct money){.places = 0};
@@ -184,29 +184,29 @@ static void release(void *made) {
 }
 
 static bool open_reader(struct source *s) {
-    const struct piece_work work = {.context = s,
+    const struct chunk_work work = {.context = s,
                                     .made_bytes = sizeof(struct words),
                                     .prepare = prepare,
-                                    .make = read_piece,
+                                    .make = read_chunk,
                                     .release = release};
     if (s->text) return true;
     s->text = calloc(1, sizeof *s->text);
     if (!s->text) return failed("no memory to read %s", s->name), false;
     s->text->line = 1;
-    return pieces_open(s, &work, &s->text->pieces);
+    return chunks_open(s, &work, &s->text->chunks);
 }
 
 bool text_next(struct source *s, const void **x, size_t *n) {
-    struct piece *piece;
+    struct chunk *chunk;
     *n = 0;
     if (!open_reader(s)) return false;
     struct text_reader *r = s->text;
     while (!*n) {
-        if (!pieces_next(r->pieces, &piece)) return false;
-        if (!piece) return !pieces_too_long(r->pieces) || tell_line(s, r->line);
-        struct words *p = piece->made;
+        if (!chunks_next(r->chunks, &chunk)) return false;
+        if (!chunk) return !chunks_too_long(r->chunks) || tell_line(s, r->line);
+        struct words *p = chunk->made;
         r->line += p->lines;
-        if (p->result > SPELLING_MISSING) return tell_word(s, r->line, piece);
+        if (p->result > SPELLING_MISSING) return tell_word(s, r->line, chunk);
         if (s->money) money_merge(s->money, &p->money);
         s->elements += p->added;
         *x = p->element;
@@ -216,7 +216,7 @@ bool text_next(struct source *s, const void **x, size_t *n) {
 }
 
 void text_close(struct source *s) {
-    if (s->text) pieces_close(s->text->pieces);
+    if (s->text) chunks_close(s->text->chunks);
     free(s->text);
     s->text = NULL;
 }

@@ -48,7 +48,7 @@ static bool grow(struct operand *o, uint64_t bytes) {
     return true;
 }
 
-/* Loads the next piece of the source, if nothing is left of the last one. */
+/* Loads the next chunk of the source, if nothing is left of the last one. */
 static bool fill(struct operand *o) {
     const void *x;
     if (o->left_count) return true;

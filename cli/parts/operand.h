@@ -18,7 +18,7 @@ struct operand {
     uint64_t at;               /* elements that have been handed on */
     unsigned char *buffer;     /* owned */
     size_t room;               /* bytes of it */
-    const unsigned char *left; /* of the source's last piece, what has not been handed on */
+    const unsigned char *left; /* of the source's last chunk, what has not been handed on */
     size_t left_count;
 };
 

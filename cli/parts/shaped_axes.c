@@ -170,12 +170,12 @@ static bool reduce_slabs(struct job *job, const struct order *o, uint64_t outer)
     if (most > BLOCK_RESULTS / o->results + 1) most = BLOCK_RESULTS / o->results + 1;
     while (outer) {
         const size_t count = (size_t)(outer < most ? outer : most);
-        struct piece piece;
-        if (!job_next(job, count * (size_t)o->each, &piece)) return false;
-        if (piece.n < count * o->each) return false; /* told by the source */
+        struct chunk chunk;
+        if (!job_next(job, count * (size_t)o->each, &chunk)) return false;
+        if (chunk.n < count * o->each) return false; /* told by the source */
         tally_shape shape = slab_shape(o, count, length);
-        shape.mask = piece.mask;
-        if (!job_call(job, &shape, piece.x, piece.y, count * (size_t)o->results)) return false;
+        shape.mask = chunk.mask;
+        if (!job_call(job, &shape, chunk.x, chunk.y, count * (size_t)o->results)) return false;
         outer -= count;
     }
     return true;
@@ -222,13 +222,13 @@ static bool feed_states(struct job *job, struct order *o, tally_groups *states, 
                         size_t most) {
     uint64_t left = o->each, period = o->each / (o->levels ? o->level[0].length : 1);
     const bool repeats = period && most % period == 0 && !o->level[0].id;
-    struct piece piece;
+    struct chunk chunk;
     memset(o->index, 0, sizeof o->index);
     for (bool first = true; left; first = false) {
         const size_t n = (size_t)(left < most ? left : most);
-        if (!job_next(job, n, &piece) || piece.n < n) return false;
+        if (!job_next(job, n, &chunk) || chunk.n < n) return false;
         if (first || !repeats) number(o, id, n);
-        if (!job_feed(job, states, o->results, &piece, id, TALLY_U32)) return false;
+        if (!job_feed(job, states, o->results, &chunk, id, TALLY_U32)) return false;
         left -= n;
     }
     return true;
@@ -243,7 +243,7 @@ static bool lower_states(struct job *job, const struct order *o, const tally_gro
 }
 
 /* So many elements at a time that a state's own cost is small beside theirs. */
-static size_t piece_of_states(const struct job *job, const struct order *o) {
+static size_t chunk_of_states(const struct job *job, const struct order *o) {
     const uint64_t period = o->each / o->level[0].length;
     uint64_t most = job_slab(job) / 2;
     if (most < 32 * o->results) most = 32 * o->results;
@@ -252,7 +252,7 @@ static size_t piece_of_states(const struct job *job, const struct order *o) {
 }
 
 static bool reduce_by_states(struct job *job, struct order *o, uint64_t outer) {
-    const size_t most = piece_of_states(job, o);
+    const size_t most = chunk_of_states(job, o);
     uint32_t *id = malloc(most * sizeof *id);
     bool done = id != NULL;
     if (!done) failed("no memory for %zu ids", most);

@@ -3,7 +3,7 @@
  *
  * The ids are looked at first: the first one outside is told with its place, and each group's elements are
  * counted, so that groups without any can be left out. Whole arrays for which there is room, sorted by id,
- * are one call; all others are fed to states, piece by piece.
+ * are one call; all others are fed to states, chunk by chunk.
  */
 #include "parts/shaped_cuts.h"
 
@@ -105,8 +105,8 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns whether the ids that occur are to be numbered: there are more groups than elements by far, and no array of all results is
- * asked for. */
+/* Returns whether the ids that occur are to be numbered: there are more groups than elements by
+ * far, and no array of all results is asked for. */
 static bool has_gaps(const struct job *job) {
     return !job->ask.output && job->groups > FEW_GROUPS && job->groups / 8 > job->key.n &&
            job->key.n != SOURCE_UNKNOWN;
@@ -123,8 +123,8 @@ static uint64_t find_labels(const struct job *job, uint64_t *label) {
     return different;
 }
 
-/* Replaces each id by its number among the ids that occur, so that memory follows those and not the greatest id. Ids outside
- * stay outside. */
+/* Replaces each id by its number among the ids that occur, so that memory follows those and not the
+ * greatest id. Ids outside stay outside. */
 static bool number_groups(struct job *job) {
     struct operand *key = &job->key;
     job->span = job->groups;
@@ -197,23 +197,23 @@ static bool settle(struct job *job, tally_status status) {
 
 static bool feed(struct job *job, tally_groups *states) {
     uint64_t most = job_slab(job) / 2;
-    struct piece piece;
+    struct chunk chunk;
     if (most < 16 * job->groups) most = 16 * job->groups;
     if (!job_fits(40.0 * (double)most)) most = job_slab(job) / 2;
     do {
         const void *id;
         size_t n;
         const uint64_t first = job->x.at;
-        if (!job_next(job, (size_t)most, &piece) || !operand_next(&job->key, piece.n, &id, &n))
+        if (!job_next(job, (size_t)most, &chunk) || !operand_next(&job->key, chunk.n, &id, &n))
             return false;
-        if (n < piece.n)
+        if (n < chunk.n)
             return failed("%s has %" PRIu64 " ids, but %s has more elements; each needs a partner",
                           job->key.source.name, job->key.at, job->x.source.name),
                    false;
-        if (!count(job, id, piece.mask, first, n) ||
-            !job_feed(job, states, job->groups, &piece, id, job->key.source.type))
+        if (!count(job, id, chunk.mask, first, n) ||
+            !job_feed(job, states, job->groups, &chunk, id, job->key.source.type))
             return false;
-    } while (piece.n == most);
+    } while (chunk.n == most);
     return job_drain(job);
 }
 
@@ -255,7 +255,7 @@ static bool reduce_whole(struct job *job) {
         return settle(job, status);
     }
     memset(job->group_count, 0, (size_t)job->groups * sizeof *job->group_count);
-    return reduce_by_states(job); /* which sorts a piece at a time */
+    return reduce_by_states(job); /* which sorts a chunk at a time */
 }
 
 static bool is_same_order(const struct job *job) {

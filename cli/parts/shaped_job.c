@@ -80,9 +80,9 @@ static bool mark_all(struct job *job) {
     return true;
 }
 
-bool job_next(struct job *job, size_t wanted, struct piece *out) {
+bool job_next(struct job *job, size_t wanted, struct chunk *out) {
     size_t n;
-    *out = (struct piece){.n = 0};
+    *out = (struct chunk){.n = 0};
     if (!operand_next(&job->x, wanted, &out->x, &out->n)) return false;
     job->r->bytes += (uint64_t)out->n * job->x.element;
     if (job->y.is_open) {
@@ -153,7 +153,7 @@ bool job_states(const struct job *job, uint64_t count, tally_groups **out) {
     return failed("%s", tally_error()), false;
 }
 
-bool job_feed(const struct job *job, tally_groups *states, uint64_t count, const struct piece *p,
+bool job_feed(const struct job *job, tally_groups *states, uint64_t count, const struct chunk *p,
               const void *ids, tally_type ids_type) {
     const tally_shape shape = {.cut = TALLY_GROUPS,
                                .n = p->n,
@@ -178,13 +178,13 @@ bool job_lower(struct job *job, const tally_groups *states, uint64_t count) {
 
 bool job_feed_run(struct job *job, uint64_t count) {
     tally_groups *state;
-    struct piece piece;
+    struct chunk chunk;
     const size_t slab = job_slab(job);
     bool done = job_states(job, 1, &state);
     while (done && count) {
         const size_t wanted = count < slab ? (size_t)count : slab;
-        done = job_next(job, wanted, &piece) && job_feed(job, state, 1, &piece, NULL, 0);
-        if (done && piece.n < wanted) break;
+        done = job_next(job, wanted, &chunk) && job_feed(job, state, 1, &chunk, NULL, 0);
+        if (done && chunk.n < wanted) break;
         count -= wanted;
     }
     if (done) done = job_lower(job, state, 1);

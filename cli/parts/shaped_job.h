@@ -36,7 +36,7 @@ struct job {
     uint64_t span; /* ids lie below this */
 
     bool skips;           /* --skip-na: elements may be missing */
-    unsigned char *there; /* of a piece, or of all: 0 where an element is left out; owned */
+    unsigned char *there; /* of a chunk, or of all: 0 where an element is left out; owned */
     size_t there_room;
 };
 
@@ -48,11 +48,11 @@ bool job_call(struct job *job, const tally_shape *shape, const void *x, const vo
 
 /* The next elements of the array, of y and of the mask, as many of each: *n, fewer than wanted at the end
  * only. y and mask are NULL where there are none. */
-struct piece {
+struct chunk {
     const void *x, *y, *mask;
     size_t n;
 };
-bool job_next(struct job *job, size_t wanted, struct piece *out);
+bool job_next(struct job *job, size_t wanted, struct chunk *out);
 bool job_skip(struct job *job, uint64_t count);
 /* Reads all to the end: that they have as many elements, and that nothing follows, is found there. */
 bool job_drain(struct job *job);
@@ -64,16 +64,16 @@ bool job_masked(struct job *job);
 bool job_states(const struct job *job, uint64_t count, tally_groups **out);
 /* Bytes that so many states take. */
 double job_states_bytes(const struct job *job, uint64_t count);
-/* Feeds the piece to the states; ids: of each element, or NULL where all are of state 0. */
+/* Feeds the chunk to the states; ids: of each element, or NULL where all are of state 0. */
 bool job_feed(const struct job *job, tally_groups *states, uint64_t count,
-              const struct piece *piece, const void *ids, tally_type ids_type);
+              const struct chunk *chunk, const void *ids, tally_type ids_type);
 /* Lowers the states and appends the values. */
 bool job_lower(struct job *job, const tally_groups *states, uint64_t count);
 /* The elements up to the `count`-th from here, or to the end, as one result. */
 bool job_feed_run(struct job *job, uint64_t count);
 
-/* Returns whether the arrays are whole in memory now; maps them first, where they can be. With --skip-na the mask is whole, then,
- * too, and has no place for missing elements. */
+/* Returns whether the arrays are whole in memory now; maps them first, where they can be. With
+ * --skip-na the mask is whole, then, too, and has no place for missing elements. */
 bool job_map(struct job *job);
 bool job_is_whole(const struct job *job);
 /* Makes them whole, read where they cannot be mapped. */

@@ -138,11 +138,11 @@ static bool ended(struct job *job, uint64_t *count) {
 }
 
 static bool reduce_slab(struct job *job, uint64_t i, uint64_t n, uint64_t *count) {
-    struct piece piece;
+    struct chunk chunk;
     const uint64_t first = offset(job, i);
     const size_t wanted = (size_t)(offset(job, i + n) - first);
-    if (!job_next(job, wanted, &piece)) return false;
-    if (piece.n < wanted) {
+    if (!job_next(job, wanted, &chunk)) return false;
+    if (chunk.n < wanted) {
         if (!ended(job, count)) return false;
         n = *count - i;
     }
@@ -151,11 +151,11 @@ static bool reduce_slab(struct job *job, uint64_t i, uint64_t n, uint64_t *count
     for (uint64_t k = 0; k <= n; k++)
         offsets[k] = (int64_t)(offset(job, i + k) - first);
     const tally_shape slab = {.cut = TALLY_SEGMENTS,
-                              .n = piece.n,
+                              .n = chunk.n,
                               .count = (size_t)n,
                               .offsets = offsets,
-                              .mask = piece.mask};
-    const bool done = job_call(job, &slab, piece.x, piece.y, (size_t)n);
+                              .mask = chunk.mask};
+    const bool done = job_call(job, &slab, chunk.x, chunk.y, (size_t)n);
     free(offsets);
     return done;
 }

@@ -33,7 +33,7 @@ static int tell_range(const struct reduction *r, const tally_problem *problem,
 }
 
 static bool lower(const struct reduction *r, const tally_problem *problem, const tally_state *state,
-                  const struct places *places, struct answer *a) {
+                  const struct index_map *index_map, struct answer *a) {
     *a->money = 0;
     a->n = tally_state_count(state);
     tally_status status = tally_problem_values(problem, &a->count);
@@ -50,7 +50,7 @@ static bool lower(const struct reduction *r, const tally_problem *problem, const
     } else if (status != TALLY_OK) {
         return failed("%s", tally_error()), false;
     }
-    places_apply(places, problem, a->value, a->count);
+    index_map_apply(index_map, problem, a->value, a->count);
     for (size_t i = 0; i < a->count; i++) {
         a->op[i] = tally_problem_value_op(problem, i);
         if (a->value[i].type || !a->n || !wide_print(problem, state, i, a->whole[i]))
@@ -70,8 +70,8 @@ static void lower_money(const struct money *money, struct answer *a) {
     money_print(money, a->money);
 }
 
-/* Returns true if the group has no elements and only min, max, argmin or argmax are asked for: it has no line, as these do
- * not exist for no elements. */
+/* Returns true if the group has no elements and only min, max, argmin or argmax are asked for: it
+ * has no line, as these do not exist for no elements. */
 static bool has_no_extremes(const struct reduction *r, const struct group *group) {
     if (!group->state || tally_state_count(group->state) || !r->columns.by.count) return false;
     size_t count = 0;
@@ -83,7 +83,7 @@ static bool has_no_extremes(const struct reduction *r, const struct group *group
 
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
     if (group->money) return lower_money(group->money, a), true;
-    if (!lower(r, group->problem, group->state, &group->places, a)) return false;
+    if (!lower(r, group->problem, group->state, &group->index_map, a)) return false;
     for (size_t i = 0; i < a->count && !a->n && r->columns.by.count; i++)
         if (is_extreme(a->op[i])) a->value[i].type = 0; /* beside others: none */
     return true;
@@ -94,9 +94,9 @@ static bool lower_all(const struct reduction *r, struct answer *a) {
     if (r->columns.value.whole) {
         if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
         if (!r->is_decimal)
-            return lower(r, &r->problem, r->state, &r->places, a); /* a table without rows */
+            return lower(r, &r->problem, r->state, &r->index_map, a); /* a table without rows */
     }
-    if (!r->is_decimal) return lower(r, &r->problem, r->state, &r->places, a);
+    if (!r->is_decimal) return lower(r, &r->problem, r->state, &r->index_map, a);
     lower_money(&r->money, a);
     return true;
 }

@@ -161,8 +161,9 @@ static bool feed_array(struct reduction *r, const char *name, struct group *own,
         if (!kept_choose(&r->kept, r->how.spelling, r->problem.type, &a, &b, run) ||
             !feed_both(r, name, own, a, b, r->kept.n))
             return false;
-        if (!r->columns.value.whole) places_note(&r->places, &r->problem, r->state, &r->kept, run);
-        if (own) places_note(&own->places, &r->problem, own->state, &r->kept, run);
+        if (!r->columns.value.whole)
+            index_map_note(&r->index_map, &r->problem, r->state, &r->kept, run);
+        if (own) index_map_note(&own->index_map, &r->problem, own->state, &r->kept, run);
         r->left_out += run - r->kept.n;
         at += run * size;
         if (partner) partner += run * size;
@@ -307,8 +308,8 @@ static bool feed_two(struct reduction *r, char *const name[2], const struct read
 
 /* ---- Columns of Arrow files, which are read one by one ---- */
 
-/* Returns what to ask of an Arrow file: whole rows if they have keys, pairs if a missing value removes its partner, else one
- * column. */
+/* Returns what to ask of an Arrow file: whole rows if they have keys, pairs if a missing value
+ * removes its partner, else one column. */
 static struct arrow_asked ask_arrow(const struct reduction *r) {
     const struct columns *c = &r->columns;
     return (struct arrow_asked){.kind = c->by.whole                               ? ARROW_ROWS

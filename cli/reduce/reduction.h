@@ -42,9 +42,9 @@ struct reduction {
 
     /* As found. */
     tally_device *device;
-    tally_state *state;   /* of all elements; made when the first input tells its type */
-    struct groups groups; /* of --by, of --each, and of tables and exact decimals */
-    struct places places; /* of arrays' elements in `state` */
+    tally_state *state;         /* of all elements; made when the first input tells its type */
+    struct groups groups;       /* of --by, of --each, and of tables and exact decimals */
+    struct index_map index_map; /* of arrays' elements in `state` */
     struct kept kept;
     uint64_t left_out;            /* missing elements of arrays */
     struct money money;           /* of all numbers, for exact decimals without a table */
