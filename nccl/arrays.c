@@ -15,7 +15,7 @@
 #define SPARE_PART    16
 #define SPARE_LEAST   8
 
-struct places {
+struct workspace_layout {
     struct ranks ranks;
     tally_terms terms;
     tally_terms_sizes sizes;
@@ -25,7 +25,7 @@ struct places {
     size_t added; /* words from the rest on: those behind it, the failures, the spare ones */
 };
 
-static tally_status shards_of(const tally_nccl_array *array, struct places *p) {
+static tally_status shards_of(const tally_nccl_array *array, struct workspace_layout *p) {
     const size_t ranks = p->ranks.count;
     if (array->scatter && array->n % ranks != 0)
         return explain(TALLY_EINVAL, "%zu elements cannot be scattered to %zu ranks evenly",
@@ -37,8 +37,9 @@ static tally_status shards_of(const tally_nccl_array *array, struct places *p) {
     return TALLY_OK;
 }
 
-static tally_status lay_out(const tally_nccl_array *array, tally_nccl_comm comm, struct places *p) {
-    *p = (struct places){.words = 0};
+static tally_status lay_out(const tally_nccl_array *array, tally_nccl_comm comm,
+                            struct workspace_layout *p) {
+    *p = (struct workspace_layout){.words = 0};
     if (!array) return explain(TALLY_EINVAL, "the array's description is NULL");
     tally_status s = ranks_of(comm, &p->ranks);
     if (s == TALLY_OK) s = shards_of(array, p);
@@ -59,23 +60,23 @@ static tally_status lay_out(const tally_nccl_array *array, tally_nccl_comm comm,
     if (s != TALLY_OK) return s;
     p->element = tally_type_size(array->type);
     p->word = tally_type_size(p->sizes.word);
-    next_place(&p->bytes, 4 * p->sizes.bounds > AGREE_BYTES ? 4 * p->sizes.bounds : AGREE_BYTES);
+    layout_take(&p->bytes, 4 * p->sizes.bounds > AGREE_BYTES ? 4 * p->sizes.bounds : AGREE_BYTES);
     /* Behind the words of all elements stands one that counts the ranks which have failed; the spare ones follow at the
      * next multiple of 8 bytes. All from the rest on is one message. */
-    p->words = next_place(&p->bytes, 0);
+    p->words = layout_take(&p->bytes, 0);
     p->failed = p->words + p->word * p->sizes.words;
     const size_t own = (p->word * (p->sizes.words + 1) + 7) / 8 * 8;
     p->spare = p->words + own;
     p->rest = p->shard * p->ranks.count;
     p->added = own / p->word - p->rest + p->sizes.spare;
-    next_place(&p->bytes, own + p->word * p->sizes.spare);
-    p->work = next_place(&p->bytes, p->sizes.workspace_bytes);
+    layout_take(&p->bytes, own + p->word * p->sizes.spare);
+    p->work = layout_take(&p->bytes, p->sizes.workspace_bytes);
     return s;
 }
 
 tally_status tally_nccl_measure_array(tally_device *device, const tally_nccl_array *array,
                                       tally_nccl_comm comm, size_t *bytes) {
-    struct places p;
+    struct workspace_layout p;
     if (!bytes) return explain(TALLY_EINVAL, "tally_nccl_measure_array: bytes is NULL");
     tally_status s = lay_out(array, comm, &p);
     if (s == TALLY_OK) s = explained(tally_terms_prepare(device));
@@ -94,7 +95,7 @@ static uint64_t question(const tally_nccl_array *a, int by_peers) {
     return question_add(QUESTION_START, asked, sizeof asked);
 }
 
-static tally_status check(const struct places *p, const tally_nccl_array_call *call) {
+static tally_status check(const struct workspace_layout *p, const tally_nccl_array_call *call) {
     if (p->terms.n > 0 && (!call->x || !call->out))
         return explain(TALLY_EINVAL, "x or out is NULL");
     const size_t element = p->element ? p->element : 1;
@@ -105,7 +106,7 @@ static tally_status check(const struct places *p, const tally_nccl_array_call *c
 
 tally_status tally_nccl_agree_array(tally_device *device, const tally_nccl_array *array,
                                     tally_nccl_comm comm, const tally_nccl_array_call *call) {
-    struct places p;
+    struct workspace_layout p;
     if (!call || !call->workspace || call->workspace_bytes < AGREE_BYTES)
         return explain(TALLY_EINVAL, "no workspace");
     tally_status s = library_ready();
@@ -128,8 +129,9 @@ static tally_status fill(void *at, unsigned char byte, size_t bytes, tally_nccl_
 }
 
 /* The bounds of a rank that has failed are below all others. */
-static tally_status send_bounds(tally_device *device, tally_nccl_comm comm, const struct places *p,
-                                const tally_terms_call *c, tally_status *mine) {
+static tally_status send_bounds(tally_device *device, tally_nccl_comm comm,
+                                const struct workspace_layout *p, const tally_terms_call *c,
+                                tally_status *mine) {
     tally_status s = TALLY_OK;
     if (p->sizes.bounds == 0) return s;
     if (*mine == TALLY_OK) *mine = explained(tally_terms_bounds(device, &p->terms, c));
@@ -140,7 +142,7 @@ static tally_status send_bounds(tally_device *device, tally_nccl_comm comm, cons
                                        "ncclAllReduce");
 }
 
-static tally_status send_words(tally_nccl_comm comm, const struct places *p, char *base,
+static tally_status send_words(tally_nccl_comm comm, const struct workspace_layout *p, char *base,
                                tally_nccl_stream stream) {
     const int type = p->word == 4 ? NCCL_INT32 : NCCL_INT64;
     char *words = base + p->words, *rest = words + p->word * p->rest;
@@ -158,7 +160,7 @@ static tally_status send_words(tally_nccl_comm comm, const struct places *p, cha
 }
 
 /* The words of a rank that has failed are 0, but for the one that says so. */
-static tally_status make_words(tally_device *device, const struct places *p, char *base,
+static tally_status make_words(tally_device *device, const struct workspace_layout *p, char *base,
                                const tally_terms_call *c, tally_status *mine) {
     tally_status s = fill(base + p->failed, 0, p->spare - p->failed, c->queue);
     if (s == TALLY_OK && *mine == TALLY_OK)
@@ -169,8 +171,8 @@ static tally_status make_words(tally_device *device, const struct places *p, cha
 }
 
 /* The sums of elements [first, first + count), and the outcome. */
-static tally_status make_values(tally_device *device, const struct places *p, tally_terms_call c,
-                                size_t first, size_t count, void *out) {
+static tally_status make_values(tally_device *device, const struct workspace_layout *p,
+                                tally_terms_call c, size_t first, size_t count, void *out) {
     c.words = (char *)c.words + p->word * first;
     c.first = first;
     c.count = count;
@@ -179,7 +181,7 @@ static tally_status make_values(tally_device *device, const struct places *p, ta
 }
 
 /* The shard that is this rank's, and the rest. */
-static tally_status round_all(tally_device *device, const struct places *p,
+static tally_status round_all(tally_device *device, const struct workspace_layout *p,
                               const tally_terms_call *c, char *out, int scatter) {
     const size_t first = p->shard * p->ranks.mine;
     tally_status s = TALLY_OK;
@@ -190,7 +192,7 @@ static tally_status round_all(tally_device *device, const struct places *p,
 }
 
 /* By the peers. A rank whose own part fails says so to the others. */
-static tally_status by_peers(tally_device *device, const struct places *p,
+static tally_status by_peers(tally_device *device, const struct workspace_layout *p,
                              const tally_nccl_array_call *call, int scatter) {
     const struct agreed_arrays *a = peers_find_arrays(call->peers, call->x, call->out);
     tally_terms_shared_call one = {.mine = p->ranks.mine,
@@ -218,7 +220,7 @@ static tally_status by_peers(tally_device *device, const struct places *p,
 
 tally_status tally_nccl_allreduce_array(tally_device *device, const tally_nccl_array *array,
                                         tally_nccl_comm comm, const tally_nccl_array_call *call) {
-    struct places p;
+    struct workspace_layout p;
     if (!call || !call->workspace) return explain(TALLY_EINVAL, "no workspace");
     tally_status s = lay_out(array, comm, &p);
     if (s == TALLY_OK) s = explained(tally_terms_prepare(device));

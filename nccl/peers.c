@@ -41,17 +41,17 @@ struct driver {
     int (*cuMemGetAddressRange)(uint64_t *base, size_t *bytes, uint64_t at);
 };
 
-enum { PLACES_MOST = 2 }; /* of a card */
+enum { BUFFERS_MOST = 2 }; /* of a card */
 
-/* What a rank tells the others: where up to PLACES_MOST pieces of its memory lie. */
+/* What a rank tells the others: where up to BUFFERS_MOST of its buffers lie. */
 struct card {
     unsigned char machine[40]; /* the text that the kernel made when it started */
     uint64_t process[2]; /* the space of process numbers that it is in, and its number there */
-    struct place {
+    struct buffer {
         uint64_t at, offset; /* in its own process; behind its allocation's beginning */
         int64_t has_handle;
         struct handle handle;
-    } place[PLACES_MOST];
+    } buffer[BUFFERS_MOST];
 };
 
 struct tally_nccl_peers {
@@ -95,7 +95,7 @@ static tally_status find_driver(struct driver *found) {
 
 /* ---- Cards ------------------------------------------------------------------------------------ */
 
-static void write_place(const struct driver *d, uint64_t at, struct place *out) {
+static void write_place(const struct driver *d, uint64_t at, struct buffer *out) {
     uint64_t base = at;
     size_t bytes = 0;
     out->at = at;
@@ -105,8 +105,8 @@ static void write_place(const struct driver *d, uint64_t at, struct place *out) 
     out->has_handle = d->cuIpcGetMemHandle(&out->handle, base) == 0;
 }
 
-static void write_card(const struct tally_nccl_peers *p, const uint64_t *places, unsigned count,
-                       struct card *c) {
+static void write_card(const struct tally_nccl_peers *p, const uint64_t *workspace_layout,
+                       unsigned count, struct card *c) {
     struct stat names;
     memset(c, 0, sizeof *c);
     FILE *id = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -115,24 +115,24 @@ static void write_card(const struct tally_nccl_peers *p, const uint64_t *places,
     if (stat("/proc/self/ns/pid", &names) == 0) c->process[0] = (uint64_t)names.st_ino;
     c->process[1] = (uint64_t)getpid();
     for (unsigned i = 0; i < count; i++)
-        write_place(&p->driver, places[i], &c->place[i]);
+        write_place(&p->driver, workspace_layout[i], &c->buffer[i]);
 }
 
-/* Makes *at the address at which this GPU finds a place of another rank's, and *opened what is to be closed again, or
+/* Makes *at the address at which this GPU finds a buffer of another rank, and *opened what is to be closed again, or
  * 0. */
 static tally_status reach(const struct driver *d, const struct card *mine, const struct card *card,
                           unsigned i, size_t rank, uint64_t *at, uint64_t *opened) {
-    const struct place *place = &card->place[i];
+    const struct buffer *buffer = &card->buffer[i];
     *opened = 0;
     if (mine->machine[0] == 0 || memcmp(mine->machine, card->machine, sizeof mine->machine) != 0)
         return explain(TALLY_EUNSUPPORTED, "rank %zu is on another machine", rank);
-    *at = place->at;
-    if (place->at == 0) return TALLY_OK; /* it has none */
+    *at = buffer->at;
+    if (buffer->at == 0) return TALLY_OK; /* it has none */
     if (memcmp(mine->process, card->process, sizeof mine->process) != 0) {
-        const int error = d->cuIpcOpenMemHandle && place->has_handle
-                              ? d->cuIpcOpenMemHandle(opened, place->handle, OPEN_WITH_ACCESS)
+        const int error = d->cuIpcOpenMemHandle && buffer->has_handle
+                              ? d->cuIpcOpenMemHandle(opened, buffer->handle, OPEN_WITH_ACCESS)
                               : -1;
-        if (error == 0) *at = *opened + place->offset;
+        if (error == 0) *at = *opened + buffer->offset;
         return error == 0 ? TALLY_OK
                           : explain(TALLY_EUNSUPPORTED,
                                     "rank %zu's memory cannot be opened: error %d of CUDA's driver",
@@ -140,7 +140,7 @@ static tally_status reach(const struct driver *d, const struct card *mine, const
     }
     void *context = NULL;
     int error = d->cuPointerGetAttribute && d->cuCtxEnablePeerAccess
-                    ? d->cuPointerGetAttribute(&context, CONTEXT_OF_POINTER, place->at)
+                    ? d->cuPointerGetAttribute(&context, CONTEXT_OF_POINTER, buffer->at)
                     : -1;
     if (error == 0) error = d->cuCtxEnablePeerAccess(context, 0);
     return error == 0 || error == ACCESS_ENABLED_BEFORE
@@ -279,21 +279,22 @@ tally_status peers_agree_arrays(tally_nccl_peers *p, tally_nccl_comm comm, tally
                                 const void *x, void *out, tally_status mine) {
     struct card cards[TALLY_MAILBOX_RANKS];
     struct agreed_arrays *a = entry_for(p, x, out), made = {.x = x, .out = out};
-    const uint64_t places[PLACES_MOST] = {(uint64_t)(uintptr_t)x, (uint64_t)(uintptr_t)out};
+    const uint64_t workspace_layout[BUFFERS_MOST] = {(uint64_t)(uintptr_t)x,
+                                                     (uint64_t)(uintptr_t)out};
     const size_t own = p->ranks.mine;
     char why[400];
     if (mine == TALLY_OK && !a)
         mine = explain(TALLY_ENOMEM, "%d pairs of arrays have been agreed on", TALLY_NCCL_ARRAYS);
     snprintf(why, sizeof why, "%s", tally_nccl_error());
-    write_card(p, places, PLACES_MOST, &cards[own]);
+    write_card(p, workspace_layout, BUFFERS_MOST, &cards[own]);
     const struct card card = cards[own];
     tally_status s = exchange(p, cards, comm, stream);
     if (s != TALLY_OK) return s;
     made.number = ++p->agreements;
     if (mine != TALLY_OK) s = explain(mine, "%s", why);
     for (size_t rank = 0; rank < p->ranks.count && s == TALLY_OK; rank++)
-        for (unsigned i = 0; i < PLACES_MOST && s == TALLY_OK; i++) {
-            made.at[i][rank] = places[i];
+        for (unsigned i = 0; i < BUFFERS_MOST && s == TALLY_OK; i++) {
+            made.at[i][rank] = workspace_layout[i];
             if (rank != own)
                 s = reach(&p->driver, &card, &cards[rank], i, rank, &made.at[i][rank],
                           &made.opened[i][rank]);

@@ -47,7 +47,7 @@ tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine,
     return TALLY_OK;
 }
 
-size_t next_place(size_t *used, size_t bytes) {
+size_t layout_take(size_t *used, size_t bytes) {
     const size_t place = *used;
     *used += (bytes + 255) / 256 * 256;
     return place;

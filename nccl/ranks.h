@@ -37,8 +37,8 @@ struct agreed_arrays {
     uint64_t at[2][TALLY_MAILBOX_RANKS];     /* x and out of each rank */
 };
 
-/* Collective; waits. Makes this rank's x and out known to all others, and theirs known here. `mine` is what this rank has
- * come to so far; all ranks return the same. */
+/* Collective; waits. Makes this rank's x and out known to all others, and theirs known here. `mine`
+ * is what this rank has come to so far; all ranks return the same. */
 tally_status peers_agree_arrays(tally_nccl_peers *peers, tally_nccl_comm comm,
                                 tally_nccl_stream stream, const void *x, void *out,
                                 tally_status mine);
@@ -46,7 +46,7 @@ tally_status peers_agree_arrays(tally_nccl_peers *peers, tally_nccl_comm comm,
 const struct agreed_arrays *peers_find_arrays(const tally_nccl_peers *peers, const void *x,
                                               const void *out);
 
-/* The place of the next `bytes` of a piece of memory, of which *used are given away; a multiple of 256. */
-size_t next_place(size_t *used, size_t bytes);
+/* Takes the next `bytes` bytes of a workspace of which *used are taken. Returns where they begin, a multiple of 256. */
+size_t layout_take(size_t *used, size_t bytes);
 
 #endif

@@ -40,26 +40,29 @@ typedef void *tally_nccl_stream;
  * has failed. */
 TALLY_API const char *tally_nccl_error(void);
 
-/* Whether there is an NCCL, and a CUDA driver: TALLY_OK, and its version as ncclGetVersion() says it; or TALLY_EDEVICE. */
+/* Whether there is an NCCL, and a CUDA driver: TALLY_OK, and its version as ncclGetVersion() says
+ * it; or TALLY_EDEVICE. */
 TALLY_API tally_status tally_nccl_version(int *version);
 
 /* ---- GPUs of one machine -------------------------------------------------------------------- */
 
-/* Ranks whose GPUs can write into each other's memory, as those of one machine mostly can. With it a reduction to one
- * result takes two launches and no message of NCCL's: the GPUs exchange their words by themselves, in two thirds of the time
- * (docs/cluster.md). And arrays are added up where they lie, in a third of the time. The bits are the same. */
+/* Ranks whose GPUs can write into each other's memory, as those of one machine mostly can. With it
+ * a reduction to one result takes two launches and no message of NCCL's: the GPUs exchange their
+ * words by themselves, in two thirds of the time (docs/cluster.md). And arrays are added up where
+ * they lie, in a third of the time. The bits are the same. */
 typedef struct tally_nccl_peers tally_nccl_peers;
 
-/* Collective; waits. All ranks return the same: TALLY_OK; TALLY_EUNSUPPORTED where a rank is on another machine, cannot
- * have another's memory, or there are more than TALLY_MAILBOX_RANKS; or what one of them has failed with. A rank that has no
- * memory returns at once, and leaves the others waiting, as in ncclCommInitRank(). */
+/* Collective; waits. All ranks return the same: TALLY_OK; TALLY_EUNSUPPORTED where a rank is on
+ * another machine, cannot have another's memory, or there are more than TALLY_MAILBOX_RANKS; or
+ * what one of them has failed with. A rank that has no memory returns at once, and leaves the
+ * others waiting, as in ncclCommInitRank(). */
 TALLY_API tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream stream,
                                              tally_nccl_peers **out);
-/* Ends this rank's wait for others, whose calls never come; its results are TALLY_ELOST then, and *peers is of no more use
- * but to be closed. For another thread than that which waits. */
+/* Ends this rank's wait for others, whose calls never come; its results are TALLY_ELOST then, and
+ * *peers is of no more use but to be closed. For another thread than that which waits. */
 TALLY_API tally_status tally_nccl_peers_abort(tally_nccl_peers *peers);
-/* When this rank's calls with it are complete, and no rank will make another: a call writes into the memory of all. NULL:
- * nothing. */
+/* When this rank's calls with it are complete, and no rank will make another: a call writes into
+ * the memory of all. NULL: nothing. */
 TALLY_API void tally_nccl_peers_close(tally_nccl_peers *peers);
 
 /* ---- Values ------------------------------------------------------------------------------- */
@@ -77,9 +80,10 @@ typedef struct tally_nccl_call {
         peers; /* on all ranks or on none; where count is 1 the exchange goes by them. NULL: by NCCL */
 } tally_nccl_call;
 
-/* How many bytes of the GPU's memory a reduction to `count` results works in, of each of which this rank has n elements or
- * fewer. Compiles and loads the kernels, so that the reduction need not. TALLY_EUNSUPPORTED for what goes over the
- * canonical tree (floating products, users' operators). */
+/* How many bytes of the GPU's memory a reduction to `count` results works in, of each of which this
+ * rank has n elements or fewer. Compiles and loads the kernels, so that the reduction need not.
+ * TALLY_EUNSUPPORTED for what goes over the canonical tree (floating products, users' operators).
+ * */
 TALLY_API tally_status tally_nccl_measure(tally_device *device, const tally_problem *problem,
                                           size_t n, size_t count, tally_nccl_comm comm,
                                           size_t *bytes);
@@ -92,8 +96,9 @@ TALLY_API tally_status tally_nccl_agree(tally_device *device, const tally_proble
                                         size_t n, tally_nccl_comm comm,
                                         const tally_nccl_call *call);
 
-/* Puts the reduction on the stream. Two launches for each result and one more, and one message, unless there are peers: an ncclAllReduce of
- * integers - of 600 bytes for a sum - or an ncclAllGather, or both at once; docs/cluster.md has their lengths. */
+/* Puts the reduction on the stream. Two launches for each result and one more, and one message,
+ * unless there are peers: an ncclAllReduce of integers - of 600 bytes for a sum - or an
+ * ncclAllGather, or both at once; docs/cluster.md has their lengths. */
 TALLY_API tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *problem,
                                             tally_nccl_comm comm, const tally_nccl_call *call);
 
@@ -125,15 +130,17 @@ typedef struct tally_nccl_array_call {
 
 TALLY_API tally_status tally_nccl_measure_array(tally_device *device, const tally_nccl_array *array,
                                                 tally_nccl_comm comm, size_t *bytes);
-/* With peers, the ranks tell each other where x and out lie: later calls are for these two, which stay until the peers are
- * closed. They lie in memory of cudaMalloc()'s or cuMemAlloc()'s, or all ranks get TALLY_EUNSUPPORTED, and may agree without
- * peers. Several pairs of arrays may be agreed on, up to TALLY_NCCL_ARRAYS; a pair may be agreed on anew. */
+/* With peers, the ranks tell each other where x and out lie: later calls are for these two, which
+ * stay until the peers are closed. They lie in memory of cudaMalloc()'s or cuMemAlloc()'s, or all
+ * ranks get TALLY_EUNSUPPORTED, and may agree without peers. Several pairs of arrays may be agreed
+ * on, up to TALLY_NCCL_ARRAYS; a pair may be agreed on anew. */
 #define TALLY_NCCL_ARRAYS 256
 TALLY_API tally_status tally_nccl_agree_array(tally_device *device, const tally_nccl_array *array,
                                               tally_nccl_comm comm,
                                               const tally_nccl_array_call *call);
-/* Puts the sums on the stream: bounds under ncclMax, words under ncclSum - in parts, of which each rank rounds one - and an
- * ncclAllGather of the sums. Or, with peers, three launches: no spare rows are needed then, nor the workspace read. */
+/* Puts the sums on the stream: bounds under ncclMax, words under ncclSum - in parts, of which each
+ * rank rounds one - and an ncclAllGather of the sums. Or, with peers, three launches: no spare rows
+ * are needed then, nor the workspace read. */
 TALLY_API tally_status tally_nccl_allreduce_array(tally_device *device,
                                                   const tally_nccl_array *array,
                                                   tally_nccl_comm comm,

@@ -11,27 +11,27 @@
 
 #define FAILED_WORDS 2
 
-struct places {
+struct workspace_layout {
     struct ranks ranks;
     tally_words words;
     size_t count, gathered, work, bytes;
 };
 
 static tally_status lay_out(tally_device *device, const tally_problem *problem, size_t n,
-                            size_t count, tally_nccl_comm comm, struct places *p) {
-    *p = (struct places){.count = count};
+                            size_t count, tally_nccl_comm comm, struct workspace_layout *p) {
+    *p = (struct workspace_layout){.count = count};
     tally_status s = ranks_of(comm, &p->ranks);
     if (s == TALLY_OK) s = explained(tally_words_measure(device, problem, n, count, &p->words));
     if (s != TALLY_OK) return s;
-    next_place(&p->bytes, 8 * (FAILED_WORDS + p->words.added * count));
-    p->gathered = next_place(&p->bytes, 8 * p->words.gathered * count * p->ranks.count);
-    p->work = next_place(&p->bytes, p->words.workspace_bytes);
+    layout_take(&p->bytes, 8 * (FAILED_WORDS + p->words.added * count));
+    p->gathered = layout_take(&p->bytes, 8 * p->words.gathered * count * p->ranks.count);
+    p->work = layout_take(&p->bytes, p->words.workspace_bytes);
     return s;
 }
 
 tally_status tally_nccl_measure(tally_device *device, const tally_problem *problem, size_t n,
                                 size_t count, tally_nccl_comm comm, size_t *bytes) {
-    struct places p;
+    struct workspace_layout p;
     if (!bytes) return explain(TALLY_EINVAL, "tally_nccl_measure: bytes is NULL");
     tally_status s = lay_out(device, problem, n, count, comm, &p);
     if (s == TALLY_OK) *bytes = p.bytes;
@@ -54,7 +54,7 @@ static uint64_t question(const tally_problem *p, size_t count, int by_peers) {
 
 tally_status tally_nccl_agree(tally_device *device, const tally_problem *problem, size_t n,
                               tally_nccl_comm comm, const tally_nccl_call *call) {
-    struct places p = {.count = 0};
+    struct workspace_layout p = {.count = 0};
     if (!call || !call->workspace || call->workspace_bytes < AGREE_BYTES)
         return explain(TALLY_EINVAL, "no workspace");
     tally_status s = library_ready();
@@ -68,7 +68,7 @@ tally_status tally_nccl_agree(tally_device *device, const tally_problem *problem
 
 /* Puts this rank's words under way. */
 static tally_status enqueue_words(tally_device *device, const tally_problem *problem,
-                                  const tally_nccl_call *call, const struct places *p) {
+                                  const tally_nccl_call *call, const struct workspace_layout *p) {
     char *base = call->workspace;
     int64_t *added = (int64_t *)base + FAILED_WORDS;
     uint64_t *gathered =
@@ -98,7 +98,7 @@ static tally_status fill(void *at, unsigned char byte, size_t bytes, tally_nccl_
 }
 
 /* Says in the message that this rank has failed, and sends nothing else. */
-static tally_status enqueue_failure(const tally_nccl_call *call, const struct places *p,
+static tally_status enqueue_failure(const tally_nccl_call *call, const struct workspace_layout *p,
                                     tally_status failure) {
     char *base = call->workspace;
     const size_t gathered = 8 * p->count * p->words.gathered;
@@ -111,7 +111,7 @@ static tally_status enqueue_failure(const tally_nccl_call *call, const struct pl
 }
 
 static tally_status send(tally_nccl_comm comm, const tally_nccl_call *call,
-                         const struct places *p) {
+                         const struct workspace_layout *p) {
     char *base = call->workspace, *all = base + p->gathered;
     const size_t gathered = p->count * p->words.gathered;
     tally_status s = nccl_status(nccl.ncclGroupStart(), "ncclGroupStart");
@@ -127,10 +127,10 @@ static tally_status send(tally_nccl_comm comm, const tally_nccl_call *call,
     return s == TALLY_OK ? nccl_status(end, "ncclGroupEnd") : s;
 }
 
-/* One result, by the peers. The words of all ranks stand where the message would. A rank whose own part fails calls once
- * more, and says so to the others. */
+/* One result, by the peers. The words of all ranks stand where the message would. A rank whose own
+ * part fails calls once more, and says so to the others. */
 static tally_status by_peers(tally_device *device, const tally_problem *problem,
-                             const tally_nccl_call *call, const struct places *p) {
+                             const tally_nccl_call *call, const struct workspace_layout *p) {
     char *base = call->workspace;
     tally_shared_call one = {.n = 0,
                              .workspace = base + p->work,
@@ -159,7 +159,7 @@ static tally_status by_peers(tally_device *device, const tally_problem *problem,
 
 tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *problem,
                                   tally_nccl_comm comm, const tally_nccl_call *call) {
-    struct places p;
+    struct workspace_layout p;
     size_t n = 0;
     if (!call || !call->workspace) return explain(TALLY_EINVAL, "no workspace");
     for (size_t i = 0; i < call->count && call->parts; i++)

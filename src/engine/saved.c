@@ -100,16 +100,17 @@ static int unpack(const struct problem *p, const uint64_t *word, uint64_t n, str
     return 1;
 }
 
-/* ---- The shape of a stretch ------------------------------------------------------------------ */
+/* ---- The layout of a stretch ----------------------------------------------------------------- */
 
-struct shape {
+/* Of what a stretch over the canonical tree consists, from its first element on. */
+struct stretch_layout {
     size_t head, tail; /* elements */
     int nodes;
     unsigned level[TREE_NODES];
 };
 
-/* Finds the shape of a stretch of n elements from `first` on. */
-static void find_shape(uint64_t first, uint64_t n, struct shape *out) {
+/* Finds the layout of a stretch of n elements from `first` on. */
+static void lay_out_stretch(uint64_t first, uint64_t n, struct stretch_layout *out) {
     const uint64_t room = stretch_head_room(first);
     out->head = (size_t)(room < n ? room : n);
     out->tail = (size_t)((n - out->head) % TREE_LEAF);
@@ -126,10 +127,10 @@ static void find_shape(uint64_t first, uint64_t n, struct shape *out) {
 }
 
 static size_t stretch_bytes(const struct problem *p, uint64_t first, uint64_t n) {
-    struct shape shape;
+    struct stretch_layout layout;
     if (!problem_has(p, MONOID_TREE)) return 0;
-    find_shape(first, n, &shape);
-    return 8 * (size_t)shape.nodes + (shape.head + shape.tail) * type_size(p->type);
+    lay_out_stretch(first, n, &layout);
+    return 8 * (size_t)layout.nodes + (layout.head + layout.tail) * type_size(p->type);
 }
 
 static size_t saved_bytes(const struct problem *p, uint64_t first, uint64_t n) {
@@ -151,13 +152,13 @@ static void save_stretch(const tally_state *s, unsigned char *bytes) {
  * their unused bytes 0, as they are saved; the rest can be anything. */
 static int load_stretch(tally_state *s, const unsigned char *bytes) {
     struct stretch *t = s->stretch;
-    struct shape shape;
+    struct stretch_layout layout;
     const size_t element = type_size(s->plan.type), size = tree_value_size(&s->plan);
-    find_shape(s->first, s->state.n, &shape);
-    t->tree.count = shape.nodes;
-    for (int i = 0; i < shape.nodes; i++, bytes += 8) {
+    lay_out_stretch(s->first, s->state.n, &layout);
+    t->tree.count = layout.nodes;
+    for (int i = 0; i < layout.nodes; i++, bytes += 8) {
         struct tree_node *node = &t->tree.node[i];
-        node->level = shape.level[i];
+        node->level = layout.level[i];
         memcpy(&node->value, bytes, size);
         t->tree.next += UINT64_C(1) << node->level;
         tree_settle(&s->plan, &node->value);
@@ -165,8 +166,8 @@ static int load_stretch(tally_state *s, const unsigned char *bytes) {
         for (size_t k = size; k < 8; k++)
             if (bytes[k] != 0) return 0;
     }
-    t->head = shape.head;
-    t->tail = shape.tail;
+    t->head = layout.head;
+    t->tail = layout.tail;
     memcpy(t->head_at, bytes, t->head * element);
     memcpy(t->tail_at, bytes + t->head * element, t->tail * element);
     return 1;
