@@ -392,8 +392,8 @@ TALLY_API tally_status tally_groups_feed(tally_groups *groups, tally_device *dev
 TALLY_API tally_status tally_groups_merge(tally_groups *left, const tally_groups *right);
 /* Lowers all groups, as tally_reduce_shaped() does. */
 TALLY_API tally_status tally_groups_values(const tally_groups *groups, void *const out[]);
-/* Saved, as single states are: the same bytes for the same elements (docs/shapes.md has the format). The size is 0 where
- * there is no memory to find it out. */
+/* Saved, as single states are: the same bytes for the same elements (docs/shapes.md has the
+ * format). The size is 0 where there is no memory to find it out. */
 TALLY_API size_t tally_groups_size(const tally_groups *groups);
 TALLY_API tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size);
 TALLY_API tally_status tally_groups_load(const void *bytes, size_t size,
@@ -627,9 +627,10 @@ typedef struct tally_outcome {
                        is wrong, and the results mean nothing */
 } tally_outcome;
 
-/* How many bytes of the device's memory tally_enqueue_shaped() needs to work in for this shape, whose arrays are not
- * looked at. Compiles and loads the kernels, so that tally_enqueue_shaped() need not. Large arrays along axes with a mask,
- * or whose elements lie apart, want as much as their elements, and up to 8 bytes a result: they are copied. */
+/* How many bytes of the device's memory tally_enqueue_shaped() needs to work in for this shape,
+ * whose arrays are not looked at. Compiles and loads the kernels, so that tally_enqueue_shaped()
+ * need not. Large arrays along axes with a mask, or whose elements lie apart, want as much as their
+ * elements, and up to 8 bytes a result: they are copied. */
 TALLY_API tally_status tally_workspace_shaped(tally_device *device, const tally_problem *problem,
                                               const tally_shape *shape, size_t *bytes);
 
@@ -775,8 +776,9 @@ typedef struct tally_terms_sizes {
     size_t rows;            /* spare rows that no arrays can need more of */
 } tally_terms_sizes;
 
-/* Where the steps find and leave things. On a GPU: memory of the device, and a queue, as in tally_call; with the device
- * NULL, or a cpu: host memory, and the step is done when the call returns. Elements and words are aligned to their size, all else to 8. */
+/* Where the steps find and leave things. On a GPU: memory of the device, and a queue, as in
+ * tally_call; with the device NULL, or a cpu: host memory, and the step is done when the call
+ * returns. Elements and words are aligned to their size, all else to 8. */
 typedef struct tally_terms_call {
     const void *x; /* 1, 2: n elements */
     void *bounds;  /* 1: written; 2, 3: the greatest of all ranks' */
@@ -826,7 +828,8 @@ typedef struct tally_terms_shared_call {
     void *queue;
 } tally_terms_shared_call;
 
-/* Compiles and loads the kernels. TALLY_EUNSUPPORTED on devices other than CUDA's, of which no other can reach the memory. */
+/* Compiles and loads the kernels. TALLY_EUNSUPPORTED on devices other than CUDA's, of which no
+ * other can reach the memory. */
 TALLY_API tally_status tally_terms_shared_prepare(tally_device *device);
 TALLY_API tally_status tally_terms_shared(tally_device *device, const tally_terms *terms,
                                           const tally_terms_shared_call *call);
@@ -914,8 +917,8 @@ typedef struct tally_ladder_report {
     unsigned block, coarsen;
     double sequential_seconds; /* of the plain loop on the CPU, also where it is not asked for */
     double copy_seconds;       /* to copy the array to the device; 0 where it needs no copy */
-    double roof_seconds;       /* the fastest that the array has been read in ... */
-    const char *roof;          /* ... and by what: "read" is a plain read kernel, else a rung */
+    double roof_seconds;       /* the shortest time in which the array has been read */
+    const char *roof;          /* what read it then: "read" is a plain read kernel, else a rung */
     size_t count;
     tally_ladder_row rows[TALLY_LADDER_ROWS]; /* from below */
 } tally_ladder_report;
@@ -1023,7 +1026,8 @@ typedef struct tally_own_kernel {
  * parameters are not those of a reduction: pointers to one, two or three arrays, at most one integer, and functors. */
 TALLY_API tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel *out);
 
-/* A launch for more elements than memory holds. Of its grid some blocks run, and of its arrays what these touch is there. */
+/* A launch for more elements than memory holds. Of its grid some blocks run, and of its arrays what
+ * these touch is there. */
 typedef struct tally_own_far {
     const unsigned *blocks; /* that run, ascending, block 0 first */
     size_t block_count;

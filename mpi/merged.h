@@ -26,8 +26,8 @@ enum {
     MERGED_HEAD
 };
 
-/* The head of this rank's frame, with `states` states of `merge_words` words each, which are behind it or will be. `problem` is NULL where
- * there are none. */
+/* The head of this rank's frame, with `states` states of `merge_words` words each, which are behind
+ * it or will be. `problem` is NULL where there are none. */
 void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t merge_words,
                  uint64_t hash, tally_status status, int rank);
 struct verdict merged_read(const int64_t *frame);

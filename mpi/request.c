@@ -149,8 +149,8 @@ static void send_off(tally_mpi_request *r, MPI_Comm comm) {
     *last = r;
 }
 
-/* No request can be made, but the other ranks wait for this one's frame: takes part with one that says so, and waits until
- * all have learnt it. */
+/* No request can be made, but the other ranks wait for this one's frame: takes part with one that
+ * says so, and waits until all have learnt it. */
 static tally_status refuse(tally_mpi_request *r, tally_mpi_request **out, MPI_Comm comm) {
     struct task *t = &r->task;
     t->status = out ? TALLY_ENOMEM : TALLY_EINVAL;
@@ -292,8 +292,9 @@ tally_status tally_mpi_test(tally_mpi_request **request, int *done) {
 
 /* ---- As a request of MPI's --------------------------------------------------------------------- */
 
-/* What MPI calls for a generalized request. MPICH has one that is polled; any other is told at once that the request is
- * complete, and then calls query() in MPI_Wait() and the like before these return: what is missing is waited for there. */
+/* What MPI calls for a generalized request. MPICH has one that is polled; any other is told at once
+ * that the request is complete, and then calls query() in MPI_Wait() and the like before these
+ * return: what is missing is waited for there. */
 
 static int query(void *extra, MPI_Status *status) {
     tally_mpi_request *r = extra;

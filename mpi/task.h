@@ -69,8 +69,8 @@ struct ask {
     /* An array: its elements, and where its values go. */
     size_t n;
     tally_value *out;
-    const tally_shape *shape; /* a shape ... */
-    void *const *outs;        /* ... and where its results go */
+    const tally_shape *shape; /* a shape of arrays */
+    void *const *outs;        /* where the results of a shape go */
     /* States, or those of groups. */
     size_t count;
     tally_state *const *state;
@@ -180,9 +180,10 @@ struct task {
         [FEW_WORDS]; /* a processor that reads one and writes the other would take for one word */
 };
 
-/* Begins the task that t->ask is: this rank's part is reduced, and its message made. Whatever fails is in t->status, and the
- * task goes on to tell the others. What t->ask points to must live until task_end(), but for the shape itself. `layout` is that
- * of the frame; NULL: what the communicator has learnt. */
+/* Begins the task that t->ask is: this rank's part is reduced, and its message made. Whatever fails
+ * is in t->status, and the task goes on to tell the others. What t->ask points to must live until
+ * task_end(), but for the shape itself. `layout` is that of the frame; NULL: what the communicator
+ * has learnt. */
 void task_begin(struct task *t, MPI_Comm comm, const struct frame_layout *layout);
 
 /* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */

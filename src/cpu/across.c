@@ -38,8 +38,8 @@
 _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define SEGMENTS_BLOCK  256  /* segments of a block */
 #define SHORT           32   /* elements: longer segments are folded one by one */
-#define TRANSPOSED_BEST 8    /* longer rows and segments try running totals first ... */
-#define RUN_BYTES       4096 /* ... if rows have at most these bytes */
+#define TRANSPOSED_BEST 8    /* longer rows and segments try running totals first */
+#define RUN_BYTES       4096 /* longer rows do not try running totals */
 #define FOLD_COLS       64
 #define FOLD_LEAST      33                 /* elements: shorter rows are transposed */
 #define LONG_BYTES      ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
@@ -934,8 +934,9 @@ static int lower_block(struct across *a, struct worker *h, const uint64_t *plane
 
 /* ---- Results of a few elements -------------------------------------------------------------- */
 
-/* Writes `width` results of `each` elements to `out`, and returns 1; or returns 0, and they are to be done with states:
- * `few` may be NULL. They are `column` bytes apart, and their elements `row`; if results do not lie side by side, elements do. */
+/* Writes `width` results of `each` elements to `out`, and returns 1; or returns 0, and they are to
+ * be done with states: `few` may be NULL. They are `column` bytes apart, and their elements `row`;
+ * if results do not lie side by side, elements do. */
 static int reduce_few(const struct across *a, struct worker *h, few_kernel *few, const char *x,
                       ptrdiff_t row, ptrdiff_t column, size_t each, size_t width, char *out) {
     const size_t size = type_size(a->p->value[0].type);
@@ -1204,10 +1205,11 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
 
 /* ---- Segments ------------------------------------------------------------------------------- */
 
-/* Segments are columns of a block, too. Sums of all segments of a block are taken from running totals where these
- * are exact (segments.c), unless all have one length up to TRANSPOSED_BEST. Else short ones are copied, sixteen at a time,
- * and filled up to the longest of them with what adds nothing, and longer ones are folded one by one; the segments of
- * a block are sorted by length first. If all have one short length, they are transposed instead. */
+/* Segments are columns of a block, too. Sums of all segments of a block are taken from running
+ * totals where these are exact (segments.c), unless all have one length up to TRANSPOSED_BEST. Else
+ * short ones are copied, sixteen at a time, and filled up to the longest of them with what adds
+ * nothing, and longer ones are folded one by one; the segments of a block are sorted by length
+ * first. If all have one short length, they are transposed instead. */
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))

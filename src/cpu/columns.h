@@ -77,8 +77,9 @@ struct few_rows {
     double ddof;     /* of variances: less than `rows` */
 };
 
-/* Reduces `width` columns, COLUMN_STEP or more, to values of the elements' type, or indices of 64 bits, which it writes to
- * `out`; and returns whether these are the right ones. If not, nothing is known. */
+/* Reduces `width` columns, COLUMN_STEP or more, to values of the elements' type, or indices of 64
+ * bits, which it writes to `out`; and returns whether these are the right ones. If not, nothing is
+ * known. */
 typedef int few_kernel(const struct few_rows *in, size_t width, char *out);
 
 /* The way from keys back to bits. */

@@ -216,8 +216,8 @@ static int has_several_passes(const struct cpu_kernels *k, const struct problem 
     return (set & (set - 1)) != 0;
 }
 
-/* Folds a slice into the states of all monoids but the tree. Sums of elements and of squares are one pass where there is
- * a kernel for it. */
+/* Folds a slice into the states of all monoids but the tree. Sums of elements and of squares are
+ * one pass where there is a kernel for it. */
 static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
                        const char *y, size_t n, uint64_t first, struct state *s) {
     unsigned left = p->monoids & (MONOID_BIT(MONOID_TREE) - 1);

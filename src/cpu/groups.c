@@ -86,8 +86,8 @@ static int is_left_out(const struct sort_job *job, uint64_t id) {
         }                                                                                          \
     } while (0)
 
-/* Returns how many of the `most` ids from number i on are the same as that, and follow it without another: as many times RUN, and
- * at least one is left. */
+/* Returns how many of the `most` ids from number i on are the same as that, and follow it without
+ * another: as many times RUN, and at least one is left. */
 static size_t same_ids(const struct shaped *s, size_t i, size_t most) {
     size_t run = 0;
     switch (type_size(s->ids_type)) {
@@ -276,8 +276,9 @@ struct group_sum {
     uint64_t n;
 };
 
-/* Sums of no more groups than FEW_GROUPS stay in the caches: they are added to as the elements come. So are those of more
- * groups, fetched ahead, where each thread's sums have MEAN_LEAST elements on average. */
+/* Sums of no more groups than FEW_GROUPS stay in the caches: they are added to as the elements
+ * come. So are those of more groups, fetched ahead, where each thread's sums have MEAN_LEAST
+ * elements on average. */
 #define FEW_GROUPS ((size_t)1 << 18)
 #define MEAN_LEAST 4
 #define AHEAD      16 /* elements */
@@ -421,7 +422,8 @@ static void empty_integers(const struct window *w, struct group_integers *intege
     }
 }
 
-/* Empties a window from which WINDOW_ELEMENTS have come, unless all groups have room for many more; says for how many. */
+/* Empties a window from which WINDOW_ELEMENTS have come, unless all groups have room for many more;
+ * says for how many. */
 static void look_at_windows(struct window *w, struct group_integers *integers,
                             struct group_sum *sums, size_t groups) {
     uint64_t most = 0;
@@ -558,8 +560,8 @@ static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t co
     }
 }
 
-/* Lowers the sums; marks in left[] groups whose rounding is not certain, or that have no elements. Returns 0 where there
- * are none, 1 where all that there are have no elements, else 2. */
+/* Lowers the sums; marks in left[] groups whose rounding is not certain, or that have no elements.
+ * Returns 0 where there are none, 1 where all that there are have no elements, else 2. */
 static int lower_sums(const struct shaped *s, const struct column_kernels *k,
                       const struct group_sum *sums, unsigned char *left) {
     const int floating = type_is_float(s->p->type);

@@ -96,7 +96,7 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
                                        const float *ready) {
     vf64 level[LEVELS_ALL][2];
     VWORD special = {0};
-#ifdef PLAIN /* words' numbers are read where they lie */
+#ifdef PLAIN /* the bits of elements that go to words are read from memory */
     const ELEMENT *const waiting = ready ? (const ELEMENT *)ready : x;
 #else
     float waiting[BLOCK];
@@ -159,7 +159,7 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
 }
 _Static_assert(WORDED % LEVELS_ALL == 0, "equal parts");
 
-/* Adds those of n <= BLOCK terms that are finite and go to levels, or where `all`, to levels or words. */
+/* Adds the finite ones among n <= BLOCK terms that go to levels; if `all`, also those that go to words. */
 static __attribute__((noinline)) void PART(add_mixed)(struct BINS *b, const ELEMENT *x,
                                                       const ELEMENT *y, size_t n, int all,
                                                       struct exact_sum *s) {

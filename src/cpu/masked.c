@@ -61,8 +61,9 @@ struct job {
 
 /* ---- Brought side by side -------------------------------------------------------------------- */
 
-/* Brings `rows` rows at once, whose elements lie `row` apart, and each of which goes on at to[cursor[c]]; what is hidden
- * goes to to[spare], so that nothing is decided element by element. */
+/* Brings `rows` rows at once, whose elements lie `row` apart, and each of which goes on at
+ * to[cursor[c]]; what is hidden goes to to[spare], so that nothing is decided element by element.
+ * */
 #define SPREAD(type)                                                                               \
     for (size_t i = 0; i < n; i++) {                                                               \
         const type *from = (const type *)(const void *)x + (ptrdiff_t)i * x_step;                  \
@@ -168,8 +169,8 @@ static void note_positions(struct worker *h, size_t to, size_t end, const unsign
     }
 }
 
-/* Brings a run of elements to place `to`, and returns how many the mask lets pass. `first` is the place of the first one in
- * its row. */
+/* Brings a run of elements to place `to`, and returns how many the mask lets pass. `first` is the
+ * place of the first one in its row. */
 static size_t bring_run(const struct job *job, struct worker *h, size_t to, struct spot at,
                         size_t n, size_t first) {
     const struct shaped *s = job->s;
@@ -193,7 +194,8 @@ static size_t bring_row(const struct job *job, struct worker *h, size_t to, stru
     return k;
 }
 
-/* Brings `rows` rows that lie side by side, the first at `at`, to places `to` and behind; their ends are written to end[]. */
+/* Brings `rows` rows that lie side by side, the first at `at`, to places `to` and behind; their
+ * ends are written to end[]. */
 static void bring_together(const struct job *job, struct worker *h, size_t to, struct spot at,
                            size_t rows, int64_t *end) {
     const struct shaped *s = job->s;

@@ -65,8 +65,9 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
         for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                       \
             __builtin_prefetch((const char *)(p) + (distance) + line_, 0, 4 - (level));            \
     } while (0)
-/* The same of a kernel that does little with a line, and reads up to four streams: where the processor looks ahead better by
- * itself, this asks for what is read next anyway. */
+/* The same for a kernel that does little with a line, and reads up to four streams. Where the
+ * processor prefetches better by itself (ahead.h), it prefetches only the line that is read next.
+ * */
 #define PREFETCH_PLAIN(p, bytes, distance, level)                                                  \
     PREFETCH(p, bytes, (distance)&cpu_asks_ahead, level)
 /* What suits such a kernel if it reads one stream, so many bytes ahead. */

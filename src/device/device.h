@@ -72,8 +72,8 @@ struct device_kind {
     tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
                               size_t *bytes);
     tally_status (*enqueue)(tally_device *device, const struct problem *p, const tally_call *call);
-    /* The calls behind tally_words_measure(), tally_enqueue_words(), tally_enqueue_values() and tally_enqueue_shared(). Go
-     * with enqueue(). */
+    /* The calls behind tally_words_measure(), tally_enqueue_words(), tally_enqueue_values() and
+     * tally_enqueue_shared(). Go with enqueue(). */
     tally_status (*words_measure)(tally_device *device, const struct problem *p, size_t n,
                                   size_t count, tally_words *out);
     tally_status (*enqueue_words)(tally_device *device, const struct problem *p,
@@ -86,7 +86,8 @@ struct device_kind {
      * only compiles the kernels, so that no step has to. NULL where a device has no queues. */
     tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,
                           const tally_terms_call *call);
-    /* The call behind tally_terms_shared(), of so many ranks; with a plan of NULL it only compiles. Goes with terms(). */
+    /* The call behind tally_terms_shared(), of so many ranks; with a plan of NULL it only compiles.
+     * Goes with terms(). */
     tally_status (*terms_shared)(tally_device *device, const terms_plan *plan, unsigned ranks,
                                  const tally_terms_shared_call *call);
     /* The calls behind tally_device_time(), NULL where a device cannot time itself, and tally_device_read(). */

@@ -29,8 +29,8 @@ struct tally_state {
     struct stretch *stretch; /* MONOID_TREE; else NULL */
 };
 
-/* Returns whether a state is nothing but words that can be merged where they lie: a stretch of the tree is more, and fast sums
- * depend on the order. */
+/* Returns whether a state is nothing but words that can be merged where they lie: a stretch of the
+ * tree is more, and fast sums depend on the order. */
 int state_has_merge_words(const struct problem *p);
 
 #if defined(TALLY_DEBUG)

@@ -132,8 +132,8 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
 /* Units of a tile, where there are as many: what neighbouring threads read is long enough then. */
 #define WIDTH_LEAST      32
 #define CHUNK_TILES      2 /* the least tiles' rows of a chunk */
-#define JOIN_CHUNKS      8 /* chunks that a thread of `join` should have, ... */
-#define JOIN_WIDTH_LEAST 4 /* ... but its tile has at least this many results side by side */
+#define JOIN_CHUNKS      8 /* chunks that a thread of `join` should have */
+#define JOIN_WIDTH_LEAST 4 /* the least results side by side in a tile of `join` */
 /* The cost of a step of reduce_strands(), in rows that a thread adds. */
 #define MEETING 2.5
 

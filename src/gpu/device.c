@@ -130,8 +130,8 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const struc
     return TALLY_OK;
 }
 
-/* Makes *buffer one array's part of a chunk: the array itself, or the queue's staging buffer number i, to which a copy is
- * on its way. */
+/* Makes *buffer one array's part of a chunk: the array itself, or the queue's staging buffer number
+ * i, to which a copy is on its way. */
 static tally_status feed_piece(struct feed *f, struct queue *queue, const char *from, size_t bytes,
                                int i, struct gpu_memory **buffer) {
     const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;

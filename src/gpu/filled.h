@@ -16,8 +16,9 @@ struct filled_layout {
     bool in_order;       /* the copy's axes are in the order of rows */
 };
 
-/* Makes *copy the shape that a filled copy of the shape's array has, in the order of the axes in memory or, `in_order`, of
- * rows. Returns whether there can be such a copy: it is for arrays that are large, and where the device has room. */
+/* Makes *copy the shape that a filled copy of the shape's array has, in the order of the axes in
+ * memory or, `in_order`, of rows. Returns whether there can be such a copy: it is for arrays that
+ * are large, and where the device has room. */
 bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_order,
                   struct shaped *copy);
 /* Plans where everything is. */

@@ -91,8 +91,9 @@ struct gpu_api {
     /* Makes a buffer that stands for memory of the caller's which kernels may write: a device pointer, or a
      * cl_mem on any OpenCL device. */
     tally_status (*wrap)(struct gpu *gpu, void *native, size_t bytes, struct gpu_memory **out);
-    /* Makes these the guards of a buffer of its own, in place of any others: a kernel that touches one ends with TALLY_ELOST.
-     * The host's copies and fills may pass over them. NULL: the machine does not check accesses. */
+    /* Makes these the guards of a buffer of its own, in place of any others: a kernel that touches
+     * one ends with TALLY_ELOST. The host's copies and fills may pass over them. NULL: the machine
+     * does not check accesses. */
     void (*guard)(struct gpu *gpu, struct gpu_memory *memory, const struct gpu_guard *guards,
                   size_t count);
     /* `from` may be changed as soon as the call returns; large copies go through memory that the device

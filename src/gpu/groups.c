@@ -246,8 +246,8 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->flip = problem_flip(s->p);
 }
 
-/* Plans how groups' cells lie in blocks' shared memory; returns the kernel that is to be used: MANY where they do not fit
- * there. */
+/* Plans how groups' cells lie in blocks' shared memory; returns the kernel that is to be used: MANY
+ * where they do not fit there. */
 static int share_out(const struct fold *f, const struct shaped *s, struct groups_plan *plan) {
     const uint64_t room = GROUPS_CELLS * 4;
     const bool wide = f->words == 0 && cell_bytes(f, s, false) * s->results > room;

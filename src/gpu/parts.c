@@ -62,20 +62,20 @@ struct parts_layout {
     bool is_cut;            /* a row may begin in one piece and end in another */
     unsigned grid, sums;    /* of `fold`; words of the records of a row's sums */
     bool ordered;           /* elements are brought into an order first */
-    bool aside;      /* ... and copied side by side in it: whatever follows finds sorted groups */
-    bool compacted;  /* ... which leaves out what a mask hides, for the tree alone */
-    bool starts_own; /* the work has offsets that say where rows begin */
-    bool gathered;   /* the tree's elements are copied to the workspace, side by side */
+    bool aside; /* they are copied side by side in that order: what follows finds sorted groups */
+    bool compacted;         /* the order leaves out what a mask hides, for the tree alone */
+    bool starts_own;        /* the work has offsets that say where rows begin */
+    bool gathered;          /* the tree's elements are copied to the workspace, side by side */
     unsigned passes, digit; /* of the sort, and bits of the digit of each */
     unsigned arrays;        /* that the sort carries along; 0: elements' numbers */
     uint64_t workers;       /* which count digits: kernels/sort.cu */
-    /* Where these begin in the workspace. What is carried, by array, and the ids are at [0] in the end, and at [1] before the
-     * last pass. */
+    /* Where these begin in the workspace. What is carried, by array, and the ids are at [0] in the
+     * end, and at [1] before the last pass. */
     uint64_t edges, carried[2][2], keys[2], counts, totals, starts, copy, values;
     uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
-    bool is_filled;                  /* the strategy is given a filled copy of the array ... */
-    struct filled_layout filled;     /* ... that lies here */
+    bool is_filled;                  /* the strategy is given a filled copy of the array */
+    struct filled_layout filled;     /* where the filled copy is */
     bool alone;                      /* the strategy does all rows, and wants no order */
     bool marked;                     /* rows that it leaves are marked, a byte each */
     uint64_t left, own; /* where the workspace says which these are, and the strategy's own words */
@@ -386,10 +386,10 @@ struct run {
     const struct parts_call *c;
     struct parts_layout l;
     struct parts_plan plan;
-    struct parts_call aside;         /* what `c` is once the elements lie aside, ... */
-    struct shaped shape_aside;       /* ... and its shape */
-    struct part_rows tree_rows;      /* where the rows of the tree's elements begin, ... */
-    struct gpu_memory *tree_offsets; /* ... by the offsets in this buffer */
+    struct parts_call aside;         /* what `c` is once the elements lie aside */
+    struct shaped shape_aside;       /* the shape of `aside` */
+    struct part_rows tree_rows;      /* where the rows of the tree's elements begin */
+    struct gpu_memory *tree_offsets; /* the offsets for tree_rows */
 };
 
 static tally_status launch(struct run *r, int kernel, unsigned grid,

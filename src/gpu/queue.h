@@ -109,8 +109,8 @@ struct queue {
     size_t values_bytes;
     struct gpu_memory *staging[2]; /* chunks of arrays: of x, and of y */
     size_t staging_bytes[2];
-    struct gpu_memory *result; /* two words for each of two values, ... */
-    volatile uint64_t *seen;   /* ... here, where the host can see them; or NULL */
+    struct gpu_memory *result; /* two words for each of two values */
+    volatile uint64_t *seen;   /* the same words as the host sees them; or NULL */
 
     struct kernels known[RECIPES_MAX][TALLY_F64 + 1]; /* found before: by recipe and type */
     struct known_user users[KNOWN_USERS];
@@ -183,8 +183,9 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
 
 /* ---- For ranks (words.c) ---- */
 
-/* Where the counters and records of all monoids are left: from word `from` of `memory` on. Where `head` is not NULL, that
- * is a head of the queue's: whoever reads the records makes them 0 again, or gives the head up (queue_give_up()). */
+/* Where the counters and records of all monoids are left: from word `from` of `memory` on. Where
+ * `head` is not NULL, that is a head of the queue's: whoever reads the records makes them 0 again,
+ * or gives the head up (queue_give_up()). */
 struct records {
     struct gpu_memory *memory;
     uint32_t from;
@@ -200,8 +201,8 @@ tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
                                    const void *workspace, struct records *out);
 /* Takes a workspace's head away, whatever it holds; does nothing for NULL. */
 void queue_give_up(struct known_head *head);
-/* Makes the plan that lowers such records of n elements, with each monoid's place counted from the first counter; returns
- * how many words all of them are. */
+/* Makes the plan that lowers such records of n elements, with each monoid's place counted from the
+ * first counter; returns how many words all of them are. */
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
                             struct lower_plan *plan);
 

@@ -25,10 +25,10 @@ struct parts_call {
     struct gpu_memory *work;                         /* parts_workspace() bytes, of any content */
     struct gpu_memory *out;                          /* for results; NULL: at[] are addresses */
     uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
-    unsigned only;                 /* the values that are wanted: from `only` on ... */
-    unsigned values;               /* ... so many */
-    bool ignore_errors;                  /* the caller wants no outcome */
-    bool written;                  /* all of the workspace has been written before, whatever it holds */
+    unsigned only;                 /* the first of the values that are wanted */
+    unsigned values;               /* how many values are wanted */
+    bool ignore_errors;            /* the caller wants no outcome */
+    bool written;     /* all of the workspace has been written before, whatever it holds */
     int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
 };
 

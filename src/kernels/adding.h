@@ -121,8 +121,8 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 typedef struct adder {
     window
         window; /* sigma is 0 while no window is worth trying; `exponent` is still that of the totals */
-    u32 unfit; /* how many tiles in a row did not fit a window ... */
-    u32 next;  /* ... and the number of the tile behind them */
+    u32 unfit; /* consecutive tiles that did not fit a window */
+    u32 next;  /* the number of the tile after these */
     u32 deep;  /* how many tiles have needed all of a window's levels; at most DEEP_TILES */
 #if HAS_LANE_SUMS
     u32 tiles; /* how many the thread has added to its lane's sum since it last emptied that */

@@ -27,11 +27,11 @@ typedef struct columns_plan {
     u32 width, strands, depth; /* of a tile: units, strands, slabs */
     u32 tiles, chunks, groups; /* tiles across; chunks of rows; groups of `depth` slabs */
     u32 chunk;                 /* rows of a chunk */
-    u64 ddof;                  /* variances: the correction is this times ... */
-    i32 exponent;              /* ... 2 to this */
+    u64 ddof;                  /* variances: the correction is ddof * 2^exponent */
+    i32 exponent;              /* see ddof */
     u64 scale; /* variances: 1 / (rows (rows - ddof)) as a double's bits, or 0 where that is not known */
-    u64 counts;  /* as in parts_plan, ... */
-    u64 neutral; /* ... and the bits of the element that stands for each that a mask hid */
+    u64 counts;  /* as in parts_plan */
+    u64 neutral; /* the bits of the element that stands for each that a mask hid */
     u32 filled, wide_counts;
     u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
 } columns_plan;

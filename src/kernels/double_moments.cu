@@ -60,8 +60,8 @@ INLINED void finish(u64 *record, i32 exponent, SHARED u64 *limbs, SHARED u64 *wa
     if (threadIdx.x == 0) flush(record, exponent, limbs);
 }
 
-/* Adds all tiles of the block, of which the first one is in `next`, to chains; notes the group of each that does not fit.
- * A loop for each number of levels has its registers to itself. */
+/* Adds all tiles of the block, of which the first one is in `next`, to chains; notes the group of
+ * each that does not fit. A loop for each number of levels has its registers to itself. */
 #define ADD_ALL_CHAINS(deep)                                                                       \
     UNROLL_NOT                                                                                     \
     for (u32 i = 0; i < tiles; i++) {                                                              \

@@ -109,8 +109,8 @@ INLINED pack load_mask(const GLOBAL u8 *from, u32 width) {
     return m;
 }
 
-/* Makes packs of 16 bytes of the copy, FILLED_AT_ONCE of them on their way at a time, of packs that lie so in the array;
- * returns how many elements these have. */
+/* Makes packs of 16 bytes of the copy, FILLED_AT_ONCE of them on their way at a time, of packs that
+ * lie so in the array; returns how many elements these have. */
 INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to,
                        const filled_plan *p, u32 width) {
     const u32 each = 128 / width;

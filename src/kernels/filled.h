@@ -20,9 +20,9 @@ typedef struct filled_plan {
     u32 masked;
     u32 in_packs; /* packs of 16 bytes of the copy lie so in the array and in the mask, if its first element does */
     u32 in_fours; /* rows lie side by side in the mask, by fours if the first one does */
-    u64 chunk;    /* elements of a row that a thread or a warp counts, ... */
-    u64 chunks;   /* ... so many of them a row ... */
-    u32 team;     /* ... by so many threads: 1, or WARP */
+    u64 chunk;    /* elements of a row that a thread or a warp counts */
+    u64 chunks;   /* chunks of a row */
+    u32 team;     /* threads that count a chunk: 1, or WARP */
     u32 dims;     /* the axes from the innermost of the copy to the outermost; at least one */
     part_extent dim[PARTS_DIMS];
 } filled_plan;

@@ -42,11 +42,11 @@ typedef union tile {
 /* ---- Who reads what ----------------------------------------------------------------------------- */
 
 typedef struct even_share {
-    const GLOBAL uint4 *packs; /* where this block's tiles begin ... */
-    u64 start;                 /* ... and the index of the first element there */
-    u32 tiles;                 /* how many they are */
-    u64 head, end;             /* loose are the elements [0, head) and [end, n) ... */
-    u32 loose;                 /* ... so many of them, where they are this block's; else 0 */
+    const GLOBAL uint4 *packs; /* where this block's tiles begin */
+    u64 start;                 /* the index of the first element of these tiles */
+    u32 tiles;                 /* how many tiles this block has */
+    u64 head, end;             /* elements [0, head) and [end, n) are loose */
+    u32 loose;                 /* how many loose elements are this block's */
 } even_share;
 
 __device__ even_share find_even_share(const GLOBAL element *x, u64 n) {

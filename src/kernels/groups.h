@@ -10,9 +10,10 @@
 #define GROUPS_VALUES 4     /* at most */
 #define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
 
-/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, before the two behind them. GROUPS_DIGITS: how many
- * digits of 16 bits an integer has in a copy of its group's cells; GROUPS_DIGITS_MOST: the same of a float, at most;
- * GROUPS_WIDE: how many of 32 bits, where there is no room for these. For means a copy has a cell more. */
+/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, before the two behind them.
+ * GROUPS_DIGITS: how many digits of 16 bits an integer has in a copy of its group's cells;
+ * GROUPS_DIGITS_MOST: the same of a float, at most; GROUPS_WIDE: how many of 32 bits, where there
+ * is no room for these. For means a copy has a cell more. */
 #define GROUPS_RECORD(is_float, bits)                                                              \
     ((is_float) ? ((bits) == 64 ? 68u : 36u) : (bits) == 64 ? 3u : 1u)
 #define GROUPS_DIGITS(bits)      ((bits) == 64 ? 4u : 2u)
@@ -34,8 +35,8 @@ typedef struct groups_plan {
     u32 counted; /* elements are counted, too, for means */
     u32 copies; /* of a group's cells in shared memory, a power of two; each lane adds to one of them */
     u32 digits; /* of such a copy */
-    u32 slices; /* how many blocks share the groups out, ... */
-    u32 each;   /* ... so many to each */
+    u32 slices; /* how many blocks share the groups out */
+    u32 each;   /* groups of each of these blocks */
     u64 flip;   /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
 } groups_plan;
 

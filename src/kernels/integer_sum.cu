@@ -73,7 +73,7 @@ PURE u64 lift(element x, element y) {
 }
 #endif
 
-/* What is above a term's low 32 bits: with its sign, where it has one. */
+/* The bits above a term's low 32, with the sign of a signed term. */
 #if defined(SIGNED_TYPE) && !defined(LIFT_MAGNITUDE) && !defined(LIFT_SQUARE)
 #define HIGH_HALF(w) ((u64)((i64)(w) >> 32))
 #else

@@ -50,9 +50,10 @@ PURE u64 pair_shorter(double odd, u32 to) {
     return round_float(format_of(to), wide, double_bits(odd));
 }
 
-/* Ziv's rounding test: returns 1 if `low` and `high`, which are finite, round to the same value of the type `to`, so that
- * every number between them does. *bits are that value's. -0 and +0 are different values. If an end is an infinity or a NaN,
- * the result is 0, and the fallback decides. */
+/* Ziv's rounding test: returns 1 if `low` and `high`, which are finite, round to the same value of
+ * the type `to`, so that every number between them does. *bits are that value's. -0 and +0 are
+ * different values. If an end is an infinity or a NaN, the result is 0, and the fallback decides.
+ * */
 PURE u32 rounds_the_same(double low, double high, u32 to, u64 *bits) {
     *bits = pair_shorter(low, to);
     return low - low == 0 && high - high == 0 && pair_shorter(high, to) == *bits;

@@ -424,8 +424,8 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
 
 /* A thread's state of a row in `quick`. */
 typedef struct row_sum {
-    double high, low; /* sums of floats, and ... */
-    u64 whole;        /* ... of integers */
+    double high, low; /* the sum of floats, a double-double */
+    u64 whole;        /* the sum of integers */
     u32 lost;         /* this is not all of the sum */
     u32 mixed;        /* some term is not -0 */
 } row_sum;

@@ -58,8 +58,8 @@ typedef struct parts_plan {
     lower_plan lower;
     part_rows rows;
     part_rows tree; /* where the tree's leaves' elements begin */
-    u64 piece;      /* weight of a piece, ... */
-    u64 pieces;     /* ... and how many they are */
+    u64 piece;      /* weight of a piece */
+    u64 pieces;     /* number of pieces */
     u64 edges;      /* word of the workspace where the records of rows that were cut begin */
     u64 left; /* where the workspace says which rows are for `fold` (PARTS_LEFT_AT()); 0: all are */
     u64 order;        /* the word of the workspace where the order begins; 0: there is none */
@@ -81,10 +81,10 @@ typedef struct parts_plan {
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the workspace */
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
-    u32 filled;       /* in x a neutral element stands for each that a mask hid (filled.cu), ... */
-    u32 wide_counts;  /* ... and rows' counts of the others are of 64 bits, not of 32 */
-    u32 apart;        /* rows lie side by side each, but not one behind the other */
-    u32 ordered;      /* elements are brought into an order: PARTS_TOTAL says how many */
+    u32 filled; /* x is a filled copy: a neutral element stands for each that a mask hid (filled.cu) */
+    u32 wide_counts;   /* filled rows' counts have 64 bits, not 32 */
+    u32 apart;         /* rows lie side by side each, but not one behind the other */
+    u32 ordered;       /* elements are brought into an order: PARTS_TOTAL says how many */
     u32 ignore_errors; /* the caller wants no outcome: the error words are neither read nor written */
     u32 as_results;    /* each value is written as a tally_result */
     u32 keeps, reduces;
@@ -105,10 +105,11 @@ typedef struct part_leaves_plan {
  * leaves: from a to b there are floor(b / 4096) - floor(a / 4096) + 1 >= ceil((b - a) / 4096). */
 #define PARTS_SLOT(start, row) ((start) / PARTS_LEAF + (row))
 
-/* Where the workspace says which rows a strategy leaves: from word PARTS_LEFT_AT(left) on. The first word is `left` itself if
- * there are any. Behind it there is a bit for each row, in words that were 0 before; or, where there is a mark (1 to 255), a
- * byte for each row, which is left if its byte is the mark. Marked words may hold anything before: a row whose byte is the
- * mark by chance is done once more, with the same result. So nothing has to clear them. */
+/* Where the workspace says which rows a strategy leaves: from word PARTS_LEFT_AT(left) on. The
+ * first word is `left` itself if there are any. Behind it there is a bit for each row, in words
+ * that were 0 before; or, where there is a mark (1 to 255), a byte for each row, which is left if
+ * its byte is the mark. Marked words may hold anything before: a row whose byte is the mark by
+ * chance is done once more, with the same result. So nothing has to clear them. */
 #define PARTS_MARK_AT       56
 #define PARTS_LEFT_AT(left) ((left) & (((u64)1 << PARTS_MARK_AT) - 1))
 #define PARTS_MARK(left)    ((left) >> PARTS_MARK_AT)

@@ -28,8 +28,8 @@ enum {
 typedef struct lower_plan {
     u64 n;
     u64 identity;     /* the tree's value where n is 0 */
-    u64 ddof;         /* the correction: this times ... */
-    i32 exponent;     /* ... 2 to this */
+    u64 ddof;         /* the correction is ddof * 2^exponent */
+    i32 exponent;     /* see ddof */
     u32 type;         /* of the elements */
     u32 indexed;      /* the record of extremes has indices */
     u32 complemented; /* the record of bits is the complement of what is asked for */

@@ -206,7 +206,8 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 #define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
 #define ROW    16u                            /* threads whose sums one thread adds up */
 #define ROWS   ((BLOCK + ROW - 1) / ROW)
-/* Words of 32 bits: a tile's, or, before they come, the warps' counts: of digits d and d + HALF, in halves of a word. */
+/* Words of 32 bits: first the warps' counts, with those of digits d and d + HALF in one word; then
+ * a tile's keys or elements. */
 #define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)
 
 /* Returns the tiles of a worker's share, whose numbers begin at blockIdx.x times this. */

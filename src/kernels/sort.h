@@ -18,8 +18,8 @@
 #define SORT_BLOCKS_A_UNIT 2 /* blocks that a multiprocessor has at once */
 
 typedef struct sort_plan {
-    u64 counts; /* the word of the workspace where counts begin: those of a digit side by side, ... */
-    u64 totals; /* ... and that where the digits' totals do */
+    u64 counts; /* the word of the workspace where counts begin: those of a digit side by side */
+    u64 totals; /* the word of the workspace where the digits' totals begin */
     u64 keys,
         keys_to; /* the words where ids lie before this pass and after it; 0: the caller's; nowhere */
     u64 from[2], to[2]; /* the same of what is carried along; the caller's before pass 0 */

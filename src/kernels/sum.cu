@@ -123,7 +123,8 @@ PURE i64 number_of_word(u32 w, u32 i) {
  * a thread is below 2^24, and a grid has at most SUM_THREADS_MOST = 2^23 threads (request.h); highest pieces of fewer
  * than 2^TERMS_MOST elements add up to less than 2^(TERMS_MOST + 3), and one more for each thread. A level of floats
  * has a total below 2^62, and with what the level below it carries below 2^63. */
-#define TOTAL_BITS (LEVELS * LEVELS_APART) /* a level's digit has LEVELS_APART bits */
+#define TOTAL_BITS                                                                                 \
+    (LEVELS * LEVELS_APART) /* bits of a total: LEVELS_APART for the digit of each level */
 #define MANY_BITS                                                                                  \
     (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)     /* above these, with the sign, at most, ... */
 #define FEW_BITS    (17 + MANTISSA - LEVELS_APART) /* ... and with a single block */
@@ -186,9 +187,10 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
     for (u32 k = LEVELS; k-- > 0;)
         digit[k] = level_digit(total, k, &carry);
 #if defined(TYPE_F64) && LEVELS == 2
-    /* Where the total is an integer `first` of 61 bits, of 2^LEVELS_APART units each, and as many units more as the last
-     * level's digit says, and the result is a normal f64, the hardware rounds it: it adds both, if the first is a
-     * double, too; else it rounds the first with a bit more, which says whether the digit is 0. */
+    /* Where the total is an integer `first` of 61 bits, of 2^LEVELS_APART units each, and as many
+     * units more as the last level's digit says, and the result is a normal f64, the hardware
+     * rounds it: it adds both, if the first is a double, too; else it rounds the first with a bit
+     * more, which says whether the digit is 0. */
     const i64 first = (i64)((u64)carry << LEVELS_APART | digit[0]);
     if (f.mantissa == 52 && (carry + 256) >> 9 == 0) {
         const double rounded = (first + ((i64)1 << 53)) >> 54 == 0

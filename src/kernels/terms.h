@@ -33,8 +33,8 @@ enum { NOTES_NONE, NOTES_ZERO, NOTES_SPECIAL };
 
 typedef struct terms_plan {
     u64 n;
-    u64 shard;        /* blocks do not reach over multiples of so many elements ... */
-    u64 in_shards;    /* ... up to this one, where the rest begins */
+    u64 shard;        /* elements of a shard: no block crosses from one into the next */
+    u64 in_shards;    /* elements in shards; the rest begins here */
     u64 per_shard;    /* blocks of a shard */
     u64 sharded;      /* blocks of all shards */
     u64 blocks;       /* of all elements */

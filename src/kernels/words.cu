@@ -171,8 +171,8 @@ __device__ u32 failure_of(const GLOBAL i64 *failed) {
 /* Digits of all sums of a state. */
 #define SETTLED_DIGITS (2 * FLOAT_LIMBS + 2 * WIDE_FLOAT_LIMBS)
 
-/* Writes the results of a state from the words of all ranks. By all threads of a block; work[] (but for the sums' limbs),
- * digits[], masks[] and *numbers are its own. */
+/* Writes the results of a state from the words of all ranks. By all threads of a block; work[] (but
+ * for the sums' limbs), digits[], masks[] and *numbers are its own. */
 INLINED void settle_state(u64 state, const GLOBAL u64 *added, const GLOBAL u64 *gathered,
                           const GLOBAL i64 *failed, const words_plan *plan, GLOBAL u64 *results,
                           SHARED u64 *work, SHARED u64 *digits, SHARED u32 *masks,

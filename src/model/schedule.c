@@ -336,7 +336,7 @@ void schedule_block(struct model_device *d) {
         if (!barrier && done != lanes) stuck(d);
         count_step(d, barrier);
         d->barrier_epoch = d->epoch;
-        if (barrier && d->step > d->patience) { /* no barrier will be the last */
+        if (barrier && d->step > d->patience) { /* the kernel passes barriers without end */
             fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, d->lanes[0].site, 0);
             return;
         }
