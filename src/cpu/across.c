@@ -14,12 +14,12 @@
  */
 #include "cpu/across.h"
 
-#include "base/loose.h"
 #include "base/paths.h"
 #include "base/scratch.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/types.h"
+#include "base/unaligned.h"
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
@@ -861,8 +861,8 @@ static void lower_value(const struct across *a, struct worker *h, const uint64_t
 
 #define PUT(type)                                                                                  \
     do {                                                                                           \
-        typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
-        loose *to = (loose *)a->s->out[v] + at->out;                                               \
+        typedef type __attribute__((aligned(1), may_alias)) unaligned;                             \
+        unaligned *to = (unaligned *)a->s->out[v] + at->out;                                       \
         for (size_t i = 0; i < at->width; i++)                                                     \
             to[(ptrdiff_t)result_of(h, i) * a->inner_kept.out] = (type)h->bits[i];                 \
     } while (0)
@@ -1365,8 +1365,8 @@ static void lower_none(const struct across *a, struct worker *h, const struct bl
 
 /* Copies offsets [first, first + count) to out[]. */
 static void read_offsets(const struct shaped *s, size_t first, size_t count, size_t *out) {
-    const loose_i32 *narrow = s->offsets;
-    const loose_i64 *wide = s->offsets;
+    const unaligned_i32 *narrow = s->offsets;
+    const unaligned_i64 *wide = s->offsets;
     if (s->offsets_type == TALLY_I32)
         for (size_t i = 0; i < count; i++)
             out[i] = (size_t)narrow[first + i];

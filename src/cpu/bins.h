@@ -18,7 +18,7 @@ struct BINS {
     int used;
     size_t numbers; /* that have been added since the bins were last emptied */
     __int128 least; /* of doubles: the sum of those of exponent field 0, in their unit */
-    struct PART(exponents) words;
+    struct INSTANCE(exponents) words;
 };
 
 #if MANTISSA > 32
@@ -27,21 +27,21 @@ _Static_assert(CHUNK <= 2048, "in a chunk, 64 bits hold a sum of mantissas below
 _Static_assert(CHUNK <= EXPONENTS_MOST, "a chunk can be added to words that are empty");
 #endif
 
-static void PART(empty)(struct BINS *b, struct exact_sum *s) {
-    if (b->used) PART(hand_words_over)(&b->words, b->least, s);
+static void INSTANCE(empty)(struct BINS *b, struct exact_sum *s) {
+    if (b->used) INSTANCE(hand_words_over)(&b->words, b->least, s);
     b->used = 0;
 }
 
 /* Moves the sum of the numbers of exponent field 0 from their two words to b->least, less the implicit bits that they
  * were given and do not have. All of them are among the n terms of one chunk. */
-static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELEMENT *x,
-                                                       const ELEMENT *y, size_t n) {
+static __attribute__((noinline)) void INSTANCE(take_least)(struct BINS *b, const ELEMENT *x,
+                                                           const ELEMENT *y, size_t n) {
     uint64_t *const word = b->words.word;
     const VWORD field = (VWORD){0} + ((FIELDS - 1) << MANTISSA);
     VINT lanes = {0};
     size_t i = 0;
     for (; i + LANES(REAL) <= n; i += LANES(REAL)) {
-        const VWORD bits = (VWORD)PART(term)(x + i, y + i);
+        const VWORD bits = (VWORD)INSTANCE(term)(x + i, y + i);
         lanes += (VINT)((bits & field) == 0) & (((VINT)bits >> (8 * sizeof(WORD) - 1)) | 1);
     }
     int64_t count = 0; /* of positive ones more than of negative ones */
@@ -49,7 +49,7 @@ static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELE
     for (size_t k = 0; k < LANES(REAL); k++)
         count += lanes[k];
     for (; i < n; i++) {
-        const WORD bits = PART(word)(x + i, y + i);
+        const WORD bits = INSTANCE(word)(x + i, y + i);
         if (((bits >> MANTISSA) & (FIELDS - 1)) == 0)
             count += bits >> (8 * sizeof(WORD) - 1) ? -1 : 1;
     }
@@ -58,12 +58,12 @@ static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELE
 }
 
 /* Adds n <= CHUNK terms to the bins; empties them into s first where they are full, and counts specials in s. */
-static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
-                                                size_t n, struct exact_sum *s) {
+static __attribute__((noinline)) void
+INSTANCE(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
 #if MANTISSA < 32
     if (b->used && b->numbers + n > EXPONENTS_MOST) {
         KERNEL_PATH("full bins");
-        PART(empty)(b, s);
+        INSTANCE(empty)(b, s);
     }
 #endif
     if (!b->used) {
@@ -82,7 +82,7 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
         for (; made + LANES(REAL) <= m; made += LANES(REAL)) {
             PREFETCH(x + i + made, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
             if (PAIRED) PREFETCH(y + i + made, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
-            const VREAL v = PART(term)(x + i + made, y + i + made);
+            const VREAL v = INSTANCE(term)(x + i + made, y + i + made);
             memcpy(terms + made, &v, sizeof v);
         }
         for (; made < m; made++)
@@ -95,17 +95,17 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
             PREFETCH(terms + k, 8 * sizeof(ELEMENT), 512, 1);
 #endif
             for (size_t j = 0; j < 8; j++)
-                PART(add_word)(&b->words, PART(bits_of)(terms + k + j));
+                INSTANCE(add_word)(&b->words, INSTANCE(bits_of)(terms + k + j));
         }
         for (; k < m; k++)
-            PART(add_word)(&b->words, PART(bits_of)(terms + k));
+            INSTANCE(add_word)(&b->words, INSTANCE(bits_of)(terms + k));
     }
     b->numbers += n;
     uint64_t *const word = b->words.word, *const special = word + FIELDS - 1;
-    if (MANTISSA > 32 && (word[0] | word[FIELDS]) != 0) PART(take_least)(b, x, y, n);
+    if (MANTISSA > 32 && (word[0] | word[FIELDS]) != 0) INSTANCE(take_least)(b, x, y, n);
     if ((special[0] | special[FIELDS]) != 0) {
         KERNEL_PATH("NaNs and infinities");
-        PART(count_specials)(x, y, n, s);
+        INSTANCE(count_specials)(x, y, n, s);
         special[0] = special[FIELDS] = 0;
     }
 }

@@ -10,7 +10,7 @@
     void ISA_NAME(op##_##width)(const void *array, size_t n, void *state) {                        \
         KERNEL_PATH("");                                                                           \
         typedef VECTOR_OF(type) vector;                                                            \
-        const loose_u##width *x = array;                                                           \
+        const unaligned_u##width *x = array;                                                       \
         type all = (type) * (uint64_t *)state;                                                     \
         vector first = (vector){0} + (type)IDENTITY_##op, second = first;                          \
         for (; n >= 2 * LANES(type); n -= 2 * LANES(type), x += 2 * LANES(type)) {                 \

@@ -177,14 +177,14 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             }                                                                                      \
         }                                                                                          \
     }
-WIDEN(i8, loose_i8, float, __builtin_convertvector(BITS_i8(p, k), vf32))
-WIDEN(i16, loose_i16, float, __builtin_convertvector(BITS_i16(p, k), vf32))
-WIDEN(u8, loose_u8, float, __builtin_convertvector(BITS_u8(p, k), vf32))
-WIDEN(u16, loose_u16, float, __builtin_convertvector(BITS_u16(p, k), vf32))
-WIDEN(f16, loose_u16, float, LOAD_F16(p + k * LANES(float)))
-WIDEN(bf16, loose_u16, float, LOAD_BF16(p + k * LANES(float)))
-WIDEN(i32, loose_i32, double, DOUBLE_i32(p, k))
-WIDEN(u32, loose_u32, double, DOUBLE_u32(p, k))
+WIDEN(i8, unaligned_i8, float, __builtin_convertvector(BITS_i8(p, k), vf32))
+WIDEN(i16, unaligned_i16, float, __builtin_convertvector(BITS_i16(p, k), vf32))
+WIDEN(u8, unaligned_u8, float, __builtin_convertvector(BITS_u8(p, k), vf32))
+WIDEN(u16, unaligned_u16, float, __builtin_convertvector(BITS_u16(p, k), vf32))
+WIDEN(f16, unaligned_u16, float, LOAD_F16(p + k * LANES(float)))
+WIDEN(bf16, unaligned_u16, float, LOAD_BF16(p + k * LANES(float)))
+WIDEN(i32, unaligned_i32, double, DOUBLE_i32(p, k))
+WIDEN(u32, unaligned_u32, double, DOUBLE_u32(p, k))
 typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t columns, void *to);
 
 /* The kernels of elements that are widened first, `bytes` of them each: code of its own for every type would run no
@@ -392,42 +392,42 @@ ALWAYS_INLINE vf64 double_of(vi64 v) {
     return (vf64)(v + magic) - (vf64)magic;
 }
 
-INTEGER_KERNEL(one, i8, loose_i8, vi32, BITS_i8, HALF_OF, ADD_ONE)
-INTEGER_KERNEL(one, i16, loose_i16, vi32, BITS_i16, HALF_OF, ADD_ONE)
-INTEGER_KERNEL(one, u8, loose_u8, vi32, BITS_u8, HALF_OF, ADD_ONE)
-INTEGER_KERNEL(one, u16, loose_u16, vi32, BITS_u16, HALF_OF, ADD_ONE)
-INTEGER_KERNEL(two, i32, loose_i32, vi64, LONG_i32, WHOLE_OF, ADD_TWO)
-INTEGER_KERNEL(two, u32, loose_u32, vi64, LONG_u32, WHOLE_OF, ADD_TWO)
-INTEGER_KERNEL(magnitudes, i8, loose_i8, vi32, MAGNITUDE_i8, HALF_OF, ADD_TWO)
-INTEGER_KERNEL(magnitudes, i16, loose_i16, vi32, MAGNITUDE_i16, HALF_OF, ADD_TWO)
-INTEGER_KERNEL(magnitudes, i32, loose_i32, vi64, MAGNITUDE_i32, WHOLE_OF, ADD_TWO)
-INTEGER_KERNEL(magnitudes, u8, loose_u8, vi32, BITS_u8, HALF_OF, ADD_TWO)
-INTEGER_KERNEL(magnitudes, u16, loose_u16, vi32, BITS_u16, HALF_OF, ADD_TWO)
-INTEGER_KERNEL(magnitudes, u32, loose_u32, vi64, LONG_u32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(one, i8, unaligned_i8, vi32, BITS_i8, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(one, i16, unaligned_i16, vi32, BITS_i16, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(one, u8, unaligned_u8, vi32, BITS_u8, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(one, u16, unaligned_u16, vi32, BITS_u16, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(two, i32, unaligned_i32, vi64, LONG_i32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(two, u32, unaligned_u32, vi64, LONG_u32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, i8, unaligned_i8, vi32, MAGNITUDE_i8, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, i16, unaligned_i16, vi32, MAGNITUDE_i16, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, i32, unaligned_i32, vi64, MAGNITUDE_i32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, u8, unaligned_u8, vi32, BITS_u8, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, u16, unaligned_u16, vi32, BITS_u16, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, u32, unaligned_u32, vi64, LONG_u32, WHOLE_OF, ADD_TWO)
 
-SUM_KERNELS(f32, loose_f32, short)
-SUM_KERNELS(f64, loose_f64, long)
-WIDE_SUM_KERNEL(two, f32, loose_f32, ADD_TWO, FIRST)
-WIDE_SUM_KERNEL(magnitudes, f32, loose_f32, ADD_MAGNITUDE, ADD_MAGNITUDE)
-WIDENED_KERNELS(i8, loose_i8, f32)
-WIDENED_KERNELS(i16, loose_i16, f32)
-WIDENED_KERNELS(i32, loose_i32, f64)
-WIDENED_KERNELS(u8, loose_u8, f32)
-WIDENED_KERNELS(u16, loose_u16, f32)
-WIDENED_KERNELS(u32, loose_u32, f64)
-WIDENED_KERNELS(f16, loose_u16, f32)
-WIDENED_KERNELS(bf16, loose_u16, f32)
-WIDENED(two, i8, loose_i8, f32)
-WIDENED(two, i16, loose_i16, f32)
-WIDENED(two, u8, loose_u8, f32)
-WIDENED(two, u16, loose_u16, f32)
-WIDENED(two, f16, loose_u16, f32)
-WIDENED(two, bf16, loose_u16, f32)
-WIDENED(magnitudes, f16, loose_u16, f32)
-WIDENED(magnitudes, bf16, loose_u16, f32)
-ONE_KERNEL(f16, loose_u16, AGAIN_WIDE)
-ONE_KERNEL(bf16, loose_u16, AGAIN_WIDE)
-ONE_KERNEL(f32, loose_f32, AGAIN)
+SUM_KERNELS(f32, unaligned_f32, short)
+SUM_KERNELS(f64, unaligned_f64, long)
+WIDE_SUM_KERNEL(two, f32, unaligned_f32, ADD_TWO, FIRST)
+WIDE_SUM_KERNEL(magnitudes, f32, unaligned_f32, ADD_MAGNITUDE, ADD_MAGNITUDE)
+WIDENED_KERNELS(i8, unaligned_i8, f32)
+WIDENED_KERNELS(i16, unaligned_i16, f32)
+WIDENED_KERNELS(i32, unaligned_i32, f64)
+WIDENED_KERNELS(u8, unaligned_u8, f32)
+WIDENED_KERNELS(u16, unaligned_u16, f32)
+WIDENED_KERNELS(u32, unaligned_u32, f64)
+WIDENED_KERNELS(f16, unaligned_u16, f32)
+WIDENED_KERNELS(bf16, unaligned_u16, f32)
+WIDENED(two, i8, unaligned_i8, f32)
+WIDENED(two, i16, unaligned_i16, f32)
+WIDENED(two, u8, unaligned_u8, f32)
+WIDENED(two, u16, unaligned_u16, f32)
+WIDENED(two, f16, unaligned_u16, f32)
+WIDENED(two, bf16, unaligned_u16, f32)
+WIDENED(magnitudes, f16, unaligned_u16, f32)
+WIDENED(magnitudes, bf16, unaligned_u16, f32)
+ONE_KERNEL(f16, unaligned_u16, AGAIN_WIDE)
+ONE_KERNEL(bf16, unaligned_u16, AGAIN_WIDE)
+ONE_KERNEL(f32, unaligned_f32, AGAIN)
 
 /* ---- Moments -------------------------------------------------------------------------------- */
 
@@ -469,10 +469,10 @@ ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64
             }                                                                                      \
         }                                                                                          \
     }
-MOMENTS_KERNEL(f16, loose_u16, short)
-MOMENTS_KERNEL(bf16, loose_u16, short)
-MOMENTS_KERNEL(f32, loose_f32, short)
-MOMENTS_KERNEL(f64, loose_f64, long)
+MOMENTS_KERNEL(f16, unaligned_u16, short)
+MOMENTS_KERNEL(bf16, unaligned_u16, short)
+MOMENTS_KERNEL(f32, unaligned_f32, short)
+MOMENTS_KERNEL(f64, unaligned_f64, long)
 
 static void ISA_NAME(clear_moments)(uint64_t *planes, size_t stride, size_t width, uint64_t first) {
     ISA_NAME(clear_sum)(planes, stride, width, first);
@@ -545,8 +545,8 @@ static void ISA_NAME(clear_words)(uint64_t *planes, size_t stride, size_t width,
             STORE(planes + stride + c, high, uint64_t);                                            \
         }                                                                                          \
     }
-WIDE_KERNEL(i64, loose_i64, vi64)
-WIDE_KERNEL(u64, loose_u64, vu64)
+WIDE_KERNEL(i64, unaligned_i64, vi64)
+WIDE_KERNEL(u64, unaligned_u64, vu64)
 
 static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                  size_t stride, size_t width) {
@@ -731,26 +731,26 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
     WORD_KERNEL(nans, name, element, type, vector, VECTORS, const vector key = KEY_##name(v);      \
                 word[k] -= IS_NAN(name, key))
 
-KEY_KERNELS(i8, loose_i8, int32_t, vi32, INTS, 0, 32)
-KEY_KERNELS(u8, loose_u8, int32_t, vi32, INTS, 0, 32)
-KEY_KERNELS(i16, loose_i16, int32_t, vi32, INTS, 0, 32)
-KEY_KERNELS(u16, loose_u16, int32_t, vi32, INTS, 0, 32)
-KEY_KERNELS(i32, loose_i32, int32_t, vi32, INTS, 0, 32)
-KEY_KERNELS(u32, loose_u32, int32_t, vi32, INTS, 0, 32)
-KEY_KERNELS(f16, loose_u16, int32_t, vi32, INTS, 1, 32)
-KEY_KERNELS(bf16, loose_u16, int32_t, vi32, INTS, 1, 32)
-KEY_KERNELS(f32, loose_f32, int32_t, vi32, INTS, 1, 32)
-KEY_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES, 0, 64)
-KEY_KERNELS(u64, loose_u64, int64_t, vi64, DOUBLES, 0, 64)
-KEY_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES, 1, 64)
-WORD_KERNELS(i8, loose_i8, int32_t, vi32, INTS)
-WORD_KERNELS(i16, loose_i16, int32_t, vi32, INTS)
-WORD_KERNELS(i32, loose_i32, int32_t, vi32, INTS)
-WORD_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES)
-NUMBER_KERNELS(f16, loose_u16, int32_t, vi32, INTS)
-NUMBER_KERNELS(bf16, loose_u16, int32_t, vi32, INTS)
-NUMBER_KERNELS(f32, loose_f32, int32_t, vi32, INTS)
-NUMBER_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES)
+KEY_KERNELS(i8, unaligned_i8, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(u8, unaligned_u8, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(i16, unaligned_i16, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(u16, unaligned_u16, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(i32, unaligned_i32, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(u32, unaligned_u32, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(f16, unaligned_u16, int32_t, vi32, INTS, 1, 32)
+KEY_KERNELS(bf16, unaligned_u16, int32_t, vi32, INTS, 1, 32)
+KEY_KERNELS(f32, unaligned_f32, int32_t, vi32, INTS, 1, 32)
+KEY_KERNELS(i64, unaligned_i64, int64_t, vi64, DOUBLES, 0, 64)
+KEY_KERNELS(u64, unaligned_u64, int64_t, vi64, DOUBLES, 0, 64)
+KEY_KERNELS(f64, unaligned_f64, int64_t, vi64, DOUBLES, 1, 64)
+WORD_KERNELS(i8, unaligned_i8, int32_t, vi32, INTS)
+WORD_KERNELS(i16, unaligned_i16, int32_t, vi32, INTS)
+WORD_KERNELS(i32, unaligned_i32, int32_t, vi32, INTS)
+WORD_KERNELS(i64, unaligned_i64, int64_t, vi64, DOUBLES)
+NUMBER_KERNELS(f16, unaligned_u16, int32_t, vi32, INTS)
+NUMBER_KERNELS(bf16, unaligned_u16, int32_t, vi32, INTS)
+NUMBER_KERNELS(f32, unaligned_f32, int32_t, vi32, INTS)
+NUMBER_KERNELS(f64, unaligned_f64, int64_t, vi64, DOUBLES)
 
 /* Finds no NaNs: no integer is one. */
 static void ISA_NAME(no_nans)(uint64_t *planes, size_t stride, const struct column_rows *in,
@@ -793,8 +793,8 @@ static void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned 
                 out[c * width + r] = from[c];                                                      \
         }                                                                                          \
     }
-TRANSPOSE(1, loose_u8, vu8)
-TRANSPOSE(2, loose_u16, vu16)
+TRANSPOSE(1, unaligned_u8, vu8)
+TRANSPOSE(2, unaligned_u16, vu16)
 
 #if TALLY_VECTOR == 64
 /* Blocks of 8 x 8 by three rounds of exchanges. */
@@ -944,8 +944,8 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
             memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 4, 4);
 }
 #else
-TRANSPOSE(4, loose_u32, vu32)
-TRANSPOSE(8, loose_u64, vu64)
+TRANSPOSE(4, unaligned_u32, vu32)
+TRANSPOSE(8, unaligned_u64, vu64)
 #endif
 
 /* ---- Segments as columns -------------------------------------------------------------------- */
@@ -965,15 +965,15 @@ TRANSPOSE(8, loose_u64, vu64)
                 out[r * STEP + c] = again && n ? from[0] : (element)fill;                          \
         }                                                                                          \
     }
-GATHER(1, loose_u8)
-GATHER(2, loose_u16)
+GATHER(1, unaligned_u8)
+GATHER(2, unaligned_u16)
 #if TALLY_VECTOR == 64
 /* Transposes segments: loads eight elements of each at a time, those within it by a mask. */
 static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
     KERNEL_PATH("");
     uint64_t *out = (uint64_t *)(void *)to;
-    const loose_u64 *from = (const loose_u64 *)x;
+    const unaligned_u64 *from = (const unaligned_u64 *)x;
     for (size_t r = 0; r < longest; r += 8)
         for (size_t c = 0; c < STEP; c += 8) {
             __m512i a[8];
@@ -993,7 +993,7 @@ static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t 
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
     KERNEL_PATH("");
     uint32_t *out = (uint32_t *)(void *)to;
-    const loose_u32 *from = (const loose_u32 *)x;
+    const unaligned_u32 *from = (const unaligned_u32 *)x;
     for (size_t r = 0; r < longest; r += 16) {
         __m512i a[16];
         for (size_t i = 0; i < 16; i++) {
@@ -1007,8 +1007,8 @@ static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t 
     }
 }
 #else
-GATHER(4, loose_u32)
-GATHER(8, loose_u64)
+GATHER(4, unaligned_u32)
+GATHER(8, unaligned_u64)
 #endif
 
 #define FALLS(bytes, type)                                                                         \
@@ -1023,8 +1023,8 @@ GATHER(8, loose_u64)
             KERNEL_PATH("no");                                                                     \
         return wrong != 0;                                                                         \
     }
-FALLS(4, loose_i32)
-FALLS(8, loose_i64)
+FALLS(4, unaligned_i32)
+FALLS(8, unaligned_i64)
 
 #define EVEN(bytes, type)                                                                          \
     static int CONCAT(even_##bytes, TALLY_ISA)(const void *offsets, size_t n, size_t each) {       \
@@ -1038,8 +1038,8 @@ FALLS(8, loose_i64)
             KERNEL_PATH("yes");                                                                    \
         return wrong == 0;                                                                         \
     }
-EVEN(4, loose_u32)
-EVEN(8, loose_u64)
+EVEN(4, unaligned_u32)
+EVEN(8, unaligned_u64)
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
@@ -1188,9 +1188,9 @@ ALWAYS_INLINE vu64 words_2(const uint64_t *bits) {
         for (; i < count; i++)                                                                     \
             out[i] = (element)bits[i];                                                             \
     }
-PUT(2, loose_u16)
-PUT(4, loose_u32)
-PUT(8, loose_u64)
+PUT(2, unaligned_u16)
+PUT(4, unaligned_u32)
+PUT(8, unaligned_u64)
 
 static void ISA_NAME(put_1)(char *to, const uint64_t *restrict bits, size_t count, int past) {
     (void)past;
@@ -1220,7 +1220,7 @@ static void ISA_NAME(copy)(char *to, const char *from, size_t bytes, int past) {
 
 static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) {
     KERNEL_PATH("");
-    const loose_u64 *from = ids;
+    const unaligned_u64 *from = ids;
     for (size_t i = 0; i < n; i += 8)
         __builtin_prefetch((const char *)(from + i + n), 0, 2);
     for (size_t i = 0; i < n; i++)

@@ -44,21 +44,22 @@ struct WINDOW {
 };
 
 /* 1.5 * 2^52 units of 2^unit. */
-ALWAYS_INLINE double PART(sigma)(int unit) {
+ALWAYS_INLINE double INSTANCE(sigma)(int unit) {
     const uint64_t bits = (uint64_t)(unit + 52 + 1023) << 52 | UINT64_C(1) << 51;
     double sigma;
     memcpy(&sigma, &bits, sizeof sigma);
     return sigma;
 }
 
-ALWAYS_INLINE vf64 PART(term)(const ELEMENT *p, const ELEMENT *q) {
+ALWAYS_INLINE vf64 INSTANCE(term)(const ELEMENT *p, const ELEMENT *q) {
     (void)q;
     return TERM(p, q);
 }
 
 /* Adds the sum of a chunk's `vectors` vectors to the window's sum [i][j], without the bits of
  * `base` that each of them has. */
-ALWAYS_INLINE void PART(keep)(struct WINDOW *w, int i, int j, vu64 sum, size_t vectors, vf64 base) {
+ALWAYS_INLINE void INSTANCE(keep)(struct WINDOW *w, int i, int j, vu64 sum, size_t vectors,
+                                  vf64 base) {
     const uint64_t bits = ((vu64)base)[0];
     const vu64 all = sum + ((UINT64_C(1) << 63) - bits * vectors); /* modulo 2^64, and exact */
     w->low[i][j] += all & 0xffffffff;
@@ -67,17 +68,17 @@ ALWAYS_INLINE void PART(keep)(struct WINDOW *w, int i, int j, vu64 sum, size_t v
 }
 
 /* Extracts as extract.h does; `digits` is a constant at each call. y is not read. */
-ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int digits, const ELEMENT *x, const ELEMENT *y,
-                                size_t n, size_t apart) {
+ALWAYS_INLINE int INSTANCE(extract)(struct WINDOW *w, int digits, const ELEMENT *x,
+                                    const ELEMENT *y, size_t n, size_t apart) {
     vf64 sigma[MAX_DIGITS], tau[2 * MAX_DIGITS];
     vu64 pairs[MAX_DIGITS][MAX_DIGITS], sums[MAX_DIGITS], outside = {0}, left = {0};
     const int unit = w->exponent - DIGIT; /* of the first digit */
     (void)y;
     for (int i = 0; i < digits; i++) {
-        sigma[i] = (vf64){0} + PART(sigma)(unit - i * DIGIT);
+        sigma[i] = (vf64){0} + INSTANCE(sigma)(unit - i * DIGIT);
         sums[i] = (vu64){0};
         for (int j = i; j < digits; j++) {
-            tau[i + j] = (vf64){0} + PART(sigma)(2 * unit - (i + j) * DIGIT);
+            tau[i + j] = (vf64){0} + INSTANCE(sigma)(2 * unit - (i + j) * DIGIT);
             pairs[i][j] = (vu64){0};
         }
     }
@@ -85,7 +86,7 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int digits, const ELEMENT *x, 
     sigma[0] = (vf64)(same + (1 << (DIGIT - 1)));
 #define DIGITS_STEP(p)                                                                             \
     do {                                                                                           \
-        vf64 rest = PART(term)(p, p), d[MAX_DIGITS];                                               \
+        vf64 rest = INSTANCE(term)(p, p), d[MAX_DIGITS];                                           \
         for (int k = 0; k < digits; k++) {                                                         \
             const vf64 t = rest + sigma[k];                                                        \
             d[k] = t - sigma[k];                                                                   \
@@ -125,13 +126,13 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int digits, const ELEMENT *x, 
     if (any_set(wrong)) return 0;
     for (int i = 0; i < digits; i++) {
         for (int j = i; j < digits; j++)
-            PART(keep)(w, i, j, pairs[i][j], vectors, tau[i + j]);
-        if (SUMS) PART(keep)(w, MAX_DIGITS, i, sums[i], vectors, sigma[i]);
+            INSTANCE(keep)(w, i, j, pairs[i][j], vectors, tau[i + j]);
+        if (SUMS) INSTANCE(keep)(w, MAX_DIGITS, i, sums[i], vectors, sigma[i]);
     }
     return 1;
 }
 
-static inline int64_t PART(magnitude)(const ELEMENT *p, const ELEMENT *q) {
+static inline int64_t INSTANCE(magnitude)(const ELEMENT *p, const ELEMENT *q) {
     const double value = TERM_ONE(p, q);
     int64_t bits;
     (void)q;
@@ -141,23 +142,23 @@ static inline int64_t PART(magnitude)(const ELEMENT *p, const ELEMENT *q) {
 
 /* Returns the bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out
  * on top. */
-static int64_t PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
+static int64_t INSTANCE(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     vi64 most = {0};
     (void)y;
     for (size_t v = n / LANES(double); v > 0; v--, x += LANES(double)) {
-        const vi64 bits = (vi64)PART(term)(x, x) & INT64_MAX, more = bits > most;
+        const vi64 bits = (vi64)INSTANCE(term)(x, x) & INT64_MAX, more = bits > most;
         most = (bits & more) | (most & ~more);
     }
     int64_t top = 0;
     for (size_t j = 0; j < LANES(double); j++)
         if (most[j] > top) top = most[j];
     for (size_t i = 0; i < n % LANES(double); i++)
-        if (PART(magnitude)(x + i, x + i) > top) top = PART(magnitude)(x + i, x + i);
+        if (INSTANCE(magnitude)(x + i, x + i) > top) top = INSTANCE(magnitude)(x + i, x + i);
     return top;
 }
 
 /* Returns the sum [i][j] of the window, over all lanes and chunks. */
-static __int128 PART(total)(const struct WINDOW *w, int i, int j) {
+static __int128 INSTANCE(total)(const struct WINDOW *w, int i, int j) {
     if (w->chunks[i][j] == 0) return 0;
     uint64_t low = 0, high = 0; /* below 2^32 a chunk and lane, at most 2^22 chunks, 2^3 lanes */
     for (size_t k = 0; k < LANES(uint64_t); k++) {
@@ -170,7 +171,7 @@ static __int128 PART(total)(const struct WINDOW *w, int i, int j) {
 
 /* Adds total[k] * 2^(unit - k DIGIT) to s for k < count: as one integer where they fit one, so that the sum of a
  * short array is rounded without a superaccumulator. |total[k]| < 2^83: see close(). */
-static void PART(hand_over)(const __int128 *total, int count, int unit, struct exact_sum *s) {
+static void INSTANCE(hand_over)(const __int128 *total, int count, int unit, struct exact_sum *s) {
     const __int128 small = (__int128)1 << 98; /* so that small * 2^DIGIT + 2^83 < 2^125 */
     __int128 sum = total[0];
     for (int k = 1; k < count; k++) {
@@ -185,23 +186,23 @@ static void PART(hand_over)(const __int128 *total, int count, int unit, struct e
 
 /* Adds a window's totals to the sums of s and closes it. Bounds: a fold's 2^30 elements make |total| <= 2^(50 + 30)
  * of a pair, at most three pairs have one weight, and each counts twice: less than 2^83. */
-static void PART(close)(struct WINDOW *w, STATE *s) {
+static void INSTANCE(close)(struct WINDOW *w, STATE *s) {
     const int unit = w->exponent - DIGIT;
     __int128 total[2 * MAX_DIGITS - 1] = {0};
     for (int i = 0; i < MAX_DIGITS; i++)
         for (int j = i; j < MAX_DIGITS; j++)
-            total[i + j] += PART(total)(w, i, j) * (i == j ? 1 : 2);
-    PART(hand_over)(total, 2 * MAX_DIGITS - 1, 2 * unit, SQUARES_OF(s));
+            total[i + j] += INSTANCE(total)(w, i, j) * (i == j ? 1 : 2);
+    INSTANCE(hand_over)(total, 2 * MAX_DIGITS - 1, 2 * unit, SQUARES_OF(s));
 #if SUMS
     for (int k = 0; k < MAX_DIGITS; k++)
-        total[k] = PART(total)(w, MAX_DIGITS, k);
-    PART(hand_over)(total, MAX_DIGITS, unit, SUM_OF(s));
+        total[k] = INSTANCE(total)(w, MAX_DIGITS, k);
+    INSTANCE(hand_over)(total, MAX_DIGITS, unit, SUM_OF(s));
 #endif
     w->open = 0;
 }
 
 /* Chooses a window as extract.h does. */
-static int PART(choose)(struct WINDOW *w, int64_t most, int room) {
+static int INSTANCE(choose)(struct WINDOW *w, int64_t most, int room) {
     int exponent = (int)(most >> 52) - 1023 + 2;
     if (exponent > MOST_E) return 0;
     exponent = exponent + room < MOST_E ? exponent + room : MOST_E;

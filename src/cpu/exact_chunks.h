@@ -32,54 +32,54 @@ struct PROGRESS {
     struct BINS bins;
 };
 
-static __attribute__((noinline)) int PART(shallow)(struct WINDOW *w, const ELEMENT *x,
-                                                   const ELEMENT *y, size_t n, size_t apart) {
-    return PART(extract)(w, LEVELS, x, y, n, apart);
+static __attribute__((noinline)) int INSTANCE(shallow)(struct WINDOW *w, const ELEMENT *x,
+                                                       const ELEMENT *y, size_t n, size_t apart) {
+    return INSTANCE(extract)(w, LEVELS, x, y, n, apart);
 }
 
-static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT *x,
-                                                const ELEMENT *y, size_t n, size_t apart) {
-    return PART(extract)(w, MAX_LEVELS, x, y, n, apart);
+static __attribute__((noinline)) int INSTANCE(deep)(struct WINDOW *w, const ELEMENT *x,
+                                                    const ELEMENT *y, size_t n, size_t apart) {
+    return INSTANCE(extract)(w, MAX_LEVELS, x, y, n, apart);
 }
 
 /* Returns the bits of the largest magnitude of a chunk's terms, which lie as extract() takes
  * them. */
-static INT PART(largest_of_all)(const ELEMENT *x, const ELEMENT *y, size_t n, size_t apart) {
-    if (!apart) return PART(largest)(x, y, n);
+static INT INSTANCE(largest_of_all)(const ELEMENT *x, const ELEMENT *y, size_t n, size_t apart) {
+    if (!apart) return INSTANCE(largest)(x, y, n);
     INT most = 0;
     for (size_t j = 0; j < STREAMS; j++) {
-        INT here = PART(largest)(x + j * apart, y + j * apart, n / STREAMS);
+        INT here = INSTANCE(largest)(x + j * apart, y + j * apart, n / STREAMS);
         most = here > most ? here : most;
     }
     return most;
 }
 
-static void PART(bin_all)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
-                          size_t apart) {
+static void INSTANCE(bin_all)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
+                              size_t apart) {
     if (!apart)
-        PART(bin)(&p->bins, x, y, n, p->sum);
+        INSTANCE(bin)(&p->bins, x, y, n, p->sum);
     else
         for (size_t j = 0; j < STREAMS; j++)
-            PART(bin)(&p->bins, x + j * apart, y + j * apart, n / STREAMS, p->sum);
+            INSTANCE(bin)(&p->bins, x + j * apart, y + j * apart, n / STREAMS, p->sum);
 }
 
 /* Adds a chunk's terms, which lie as extract() takes them, in the first way that works. */
-static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
-                        size_t apart) {
+static void INSTANCE(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
+                            size_t apart) {
     struct WINDOW *w = &p->window;
     if (p->binned > 0) {
         KERNEL_PATH("bins, untried");
         p->binned--;
-        PART(bin_all)(p, x, y, n, apart);
+        INSTANCE(bin_all)(p, x, y, n, apart);
         return;
     }
     if (w->open) {
-        if (p->deep == 0 && PART(shallow)(w, x, y, n, apart)) {
+        if (p->deep == 0 && INSTANCE(shallow)(w, x, y, n, apart)) {
             KERNEL_PATH("the open window, few levels");
             p->depth = 1;
             return;
         }
-        if (PART(deep)(w, x, y, n, apart)) {
+        if (INSTANCE(deep)(w, x, y, n, apart)) {
             if (p->deep > 0) {
                 KERNEL_PATH_IF(NEEDS_LEVELS, "the open window, all levels at once", ONE_DEPTH);
                 p->deep--;
@@ -90,17 +90,17 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, 
             }
             return;
         }
-        PART(close)(w, p->sum);
+        INSTANCE(close)(w, p->sum);
     }
-    if (PART(choose)(w, PART(largest_of_all)(x, y, n, apart), 1) &&
-        (PART(shallow)(w, x, y, n, apart) || PART(deep)(w, x, y, n, apart))) {
+    if (INSTANCE(choose)(w, INSTANCE(largest_of_all)(x, y, n, apart), 1) &&
+        (INSTANCE(shallow)(w, x, y, n, apart) || INSTANCE(deep)(w, x, y, n, apart))) {
         KERNEL_PATH("a window of its own");
         p->patience = 4;
         return;
     }
     KERNEL_PATH("bins");
     w->open = 0;
-    PART(bin_all)(p, x, y, n, apart);
+    INSTANCE(bin_all)(p, x, y, n, apart);
     p->binned = p->patience - 1;
     p->patience = p->patience < MAX_PATIENCE ? 2 * p->patience : MAX_PATIENCE;
 }
@@ -116,7 +116,7 @@ void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     STATE *s = progress.sum = state;
     if (n == 0) return;
 #ifdef FEW_MAX
-    if (n <= FEW_MAX && PART(few)(x, y, n, s)) {
+    if (n <= FEW_MAX && INSTANCE(few)(x, y, n, s)) {
         KERNEL_PATH("a few terms as one integer");
         return;
     }
@@ -128,33 +128,33 @@ void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     progress.bins.used = 0;
 
     /* The first window is guessed from three terms, with some room: seldom wrong, and soon mended. */
-    INT guess = PART(magnitude)(x, y);
+    INT guess = INSTANCE(magnitude)(x, y);
     for (int i = 0; i < 2; i++) {
         const size_t at = i ? n - 1 : n / 2;
-        const INT other = PART(magnitude)(x + at, y + at);
+        const INT other = INSTANCE(magnitude)(x + at, y + at);
         guess = other > guess ? other : guess;
     }
-    PART(choose)(&progress.window, guess, 5);
+    INSTANCE(choose)(&progress.window, guess, 5);
 
     if (n > CHUNK) {
         KERNEL_PATH("several streams");
         /* A short chunk brings the rest to the vector's alignment, where the elements allow it. */
         size_t head = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
-        if (head > 0) PART(chunk)(&progress, x, y, head, 0);
+        if (head > 0) INSTANCE(chunk)(&progress, x, y, head, 0);
         x += head;
         y += head;
         n -= head;
         /* Memory answers faster when asked for several places in turn than for one (see read.c). */
         const size_t stream = CHUNK / STREAMS, rows = n / CHUNK, apart = rows * stream;
         for (size_t i = 0; i < rows; i++)
-            PART(chunk)(&progress, x + i * stream, y + i * stream, CHUNK, apart);
+            INSTANCE(chunk)(&progress, x + i * stream, y + i * stream, CHUNK, apart);
         x += rows * CHUNK;
         y += rows * CHUNK;
         n -= rows * CHUNK;
     }
-    if (n > 0) PART(chunk)(&progress, x, y, n, 0);
-    if (progress.window.open) PART(close)(&progress.window, s);
-    PART(empty)(&progress.bins, s);
+    if (n > 0) INSTANCE(chunk)(&progress, x, y, n, 0);
+    if (progress.window.open) INSTANCE(close)(&progress.window, s);
+    INSTANCE(empty)(&progress.bins, s);
 }
 
 #undef NEEDS_LEVELS

@@ -2,10 +2,10 @@
  * exact_sum.c - the exact sums of floats of one instruction set. f16 and bf16 are widened to f32, exactly, as they
  * are loaded.
  */
-#include "cpu/parts.h"
+#include "cpu/instance.h"
 
 #define NAME           sum_f64
-#define ELEMENT        loose_f64
+#define ELEMENT        unaligned_f64
 #define PLAIN          1
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F64(p)
@@ -15,7 +15,7 @@
 #include "cpu/in_f64.h"
 
 #define NAME           sum_f32
-#define ELEMENT        loose_f32
+#define ELEMENT        unaligned_f32
 #define PLAIN          1
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F32(p)
@@ -25,7 +25,7 @@
 #include "cpu/in_f32.h"
 
 #define NAME           sum_f16
-#define ELEMENT        loose_u16
+#define ELEMENT        unaligned_u16
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F16(p)
 #define TERM_ONE(p, q) f32_from_f16(p)
@@ -36,7 +36,7 @@
 #include "cpu/in_f32.h"
 
 #define NAME           sum_bf16
-#define ELEMENT        loose_u16
+#define ELEMENT        unaligned_u16
 #define PAIRED         0
 #define TERM(p, q)     f32s_from_bf16(p)
 #define TERM_ONE(p, q) f32_from_bf16(p)

@@ -43,26 +43,26 @@ over:
 #define FIELDS   ((WORD)2 * HIGHEST + 2) /* values of the exponent field */
 #define IMPLICIT ((WORD)1 << MANTISSA)
 
-struct PART(exponents) {
+struct INSTANCE(exponents) {
     uint64_t word[2 * (2 * HIGHEST + 2)]; /* by sign and exponent field */
 #if MANTISSA > 32
     uint32_t left[2 * (2 * HIGHEST + 2)]; /* how often a word has left 64 bits */
 #endif
 };
 
-ALWAYS_INLINE WORD PART(bits_of)(const void *real) {
+ALWAYS_INLINE WORD INSTANCE(bits_of)(const void *real) {
     WORD bits;
     memcpy(&bits, real, sizeof bits);
     return bits;
 }
 
 /* Returns the exponent of the unit of the numbers whose exponent field is `field`. */
-static int PART(unit)(int field) {
+static int INSTANCE(unit)(int field) {
     return LOWEST + (field > 0 ? field - 1 : 0);
 }
 
 /* Adds the number of these bits. */
-ALWAYS_INLINE void PART(add_word)(struct PART(exponents) * t, WORD bits) {
+ALWAYS_INLINE void INSTANCE(add_word)(struct INSTANCE(exponents) * t, WORD bits) {
     uint64_t *const word = &t->word[bits >> MANTISSA];
 #if MANTISSA > 32
     if (word_leaves(word, (bits & (IMPLICIT - 1)) | IMPLICIT)) t->left[bits >> MANTISSA]++;
@@ -73,7 +73,7 @@ ALWAYS_INLINE void PART(add_word)(struct PART(exponents) * t, WORD bits) {
 
 /* Returns the sum of the numbers whose exponent field is `field`, in their unit; if they are
  * doubles, those of field 0 count as if they had implicit bits. */
-static __int128 PART(word_total)(const struct PART(exponents) * t, int field) {
+static __int128 INSTANCE(word_total)(const struct INSTANCE(exponents) * t, int field) {
     const size_t minus = (size_t)field + FIELDS;
 #if MANTISSA > 32
     const __int128 left = (int64_t)t->left[field] - (int64_t)t->left[minus];
@@ -92,26 +92,26 @@ static __int128 PART(word_total)(const struct PART(exponents) * t, int field) {
 /* Adds the sums of all words, and `more` units of the least exponent, to s. Bounds: a fold's 2^30 mantissas below 2^53
  * are less than 2^83 together, and |more| is less than 2^84; so what is collected is less than
  * 2^(83 + EXPONENTS_SPAN + 1). */
-static void PART(hand_words_over)(const struct PART(exponents) * t, __int128 more,
-                                  struct exact_sum *s) {
+static void INSTANCE(hand_words_over)(const struct INSTANCE(exponents) * t, __int128 more,
+                                      struct exact_sum *s) {
     struct superacc *limbs = exact_sum_limbs(s);
     __int128 sum = 0;
     for (int collected = 0, e = (int)FIELDS - 2; e > 0; e--) {
-        sum = 2 * sum + PART(word_total)(t, e);
-        if (e == 1) sum += more + PART(word_total)(t, 0); /* these have one unit */
+        sum = 2 * sum + INSTANCE(word_total)(t, e);
+        if (e == 1) sum += more + INSTANCE(word_total)(t, 0); /* these have one unit */
         if (++collected < EXPONENTS_SPAN && e > 1) continue;
-        superacc_add(limbs, sum, PART(unit)(e));
+        superacc_add(limbs, sum, INSTANCE(unit)(e));
         sum = 0;
         collected = 0;
     }
 }
 
 /* Counts the infinities and NaNs among n terms, in s. */
-static void PART(count_specials)(const ELEMENT *x, const ELEMENT *y, size_t n,
-                                 struct exact_sum *s) {
+static void INSTANCE(count_specials)(const ELEMENT *x, const ELEMENT *y, size_t n,
+                                     struct exact_sum *s) {
     const WORD infinity = (FIELDS - 1) << MANTISSA;
     for (size_t i = 0; i < n; i++) {
-        const WORD bits = PART(word)(x + i, y + i);
+        const WORD bits = INSTANCE(word)(x + i, y + i);
         if ((bits & infinity) != infinity) continue;
         if ((bits & (IMPLICIT - 1)) != 0)
             s->nans++;

@@ -61,14 +61,14 @@ struct WINDOW {
 #define HALF_RANGE ((WORD)1 << (8 * sizeof(WORD) - 1))
 
 /* 1.5 * 2^exponent. */
-ALWAYS_INLINE REAL PART(sigma)(int exponent) {
+ALWAYS_INLINE REAL INSTANCE(sigma)(int exponent) {
     WORD bits = (WORD)(exponent + HIGHEST) << MANTISSA | (WORD)1 << (MANTISSA - 1);
     REAL sigma;
     memcpy(&sigma, &bits, sizeof sigma);
     return sigma;
 }
 
-ALWAYS_INLINE VREAL PART(term)(const ELEMENT *p, const ELEMENT *q) {
+ALWAYS_INLINE VREAL INSTANCE(term)(const ELEMENT *p, const ELEMENT *q) {
     (void)q;
     return TERM(p, q);
 }
@@ -76,12 +76,12 @@ ALWAYS_INLINE VREAL PART(term)(const ELEMENT *p, const ELEMENT *q) {
 /* Adds the terms of up to CHUNK elements to the window with `levels` levels, a constant at each call, and
  * says whether that was exact; if not, the window is unchanged. The elements are n in a row at x; or, where
  * `apart` is not 0, n / STREAMS in a row at each of x, x + apart, x + 2 * apart ...; and so at y. */
-ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, const ELEMENT *y,
-                                size_t n, size_t apart) {
+ALWAYS_INLINE int INSTANCE(extract)(struct WINDOW *w, int levels, const ELEMENT *x,
+                                    const ELEMENT *y, size_t n, size_t apart) {
     VREAL sigma[MAX_LEVELS];
     VWORD sum[MAX_LEVELS], outside = {0}, left = {0};
     for (int k = 0; k < levels; k++) {
-        sigma[k] = (VREAL){0} + PART(sigma)(w->exponent - k * MANTISSA);
+        sigma[k] = (VREAL){0} + INSTANCE(sigma)(w->exponent - k * MANTISSA);
         sum[k] = (VWORD){0};
     }
     /* One number at level k; `rest` is what it leaves. The last level leaves nothing, or it is not exact. */
@@ -111,7 +111,7 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
 #endif
 #define EXTRACT_STEP(p, q)                                                                         \
     do {                                                                                           \
-        const VREAL term = PART(term)(p, q);                                                       \
+        const VREAL term = INSTANCE(term)(p, q);                                                   \
         VREAL rest = term;                                                                         \
         for (int k = 0; k < levels; k++)                                                           \
             EXTRACT_LEVEL(k, rest);                                                                \
@@ -169,7 +169,7 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
 }
 
 /* Return the bits of the REAL of a term; and those of its magnitude, which sort like it. */
-static inline WORD PART(word)(const ELEMENT *p, const ELEMENT *q) {
+static inline WORD INSTANCE(word)(const ELEMENT *p, const ELEMENT *q) {
     REAL value = TERM_ONE(p, q);
     WORD bits;
     (void)q;
@@ -177,17 +177,17 @@ static inline WORD PART(word)(const ELEMENT *p, const ELEMENT *q) {
     return bits;
 }
 
-static inline INT PART(magnitude)(const ELEMENT *p, const ELEMENT *q) {
-    return (INT)(PART(word)(p, q) & ~((WORD)1 << (8 * sizeof(WORD) - 1)));
+static inline INT INSTANCE(magnitude)(const ELEMENT *p, const ELEMENT *q) {
+    return (INT)(INSTANCE(word)(p, q) & ~((WORD)1 << (8 * sizeof(WORD) - 1)));
 }
 
 /* Returns the bits of the largest magnitude of n terms, as a number: infinities and NaNs come out
  * on top. */
-static INT PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
+static INT INSTANCE(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     VINT most = {0};
     const INT magnitude = (INT)((WORD)-1 >> 1);
     for (size_t v = n / LANES(REAL); v > 0; v--, x += LANES(REAL), y += LANES(REAL)) {
-        VINT bits = (VINT)PART(term)(x, y) & magnitude;
+        VINT bits = (VINT)INSTANCE(term)(x, y) & magnitude;
         VINT more = bits > most;
         most = (bits & more) | (most & ~more);
     }
@@ -195,12 +195,12 @@ static INT PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     for (size_t j = 0; j < LANES(REAL); j++)
         if (most[j] > top) top = most[j];
     for (size_t i = 0; i < n % LANES(REAL); i++)
-        if (PART(magnitude)(x + i, y + i) > top) top = PART(magnitude)(x + i, y + i);
+        if (INSTANCE(magnitude)(x + i, y + i) > top) top = INSTANCE(magnitude)(x + i, y + i);
     return top;
 }
 
 /* Returns the sum of level k, over all lanes and chunks. */
-static __int128 PART(total)(const struct WINDOW *w, int k) {
+static __int128 INSTANCE(total)(const struct WINDOW *w, int k) {
     if (w->chunks[k] == 0) return 0;
     uint64_t low = 0, high = 0; /* below 2^33 a chunk and lane, less than 2^22 chunks, 2^3 lanes */
     for (size_t j = 0; j < LANES(uint64_t); j++) {
@@ -213,11 +213,11 @@ static __int128 PART(total)(const struct WINDOW *w, int k) {
 
 /* Adds a window's totals to s and closes it. The first two levels go as one integer where they fit one: for a short
  * array that is all, and it is rounded without a superaccumulator. */
-static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
+static void INSTANCE(close)(struct WINDOW *w, struct exact_sum *s) {
     const __int128 small = (__int128)1 << (125 - MANTISSA);
     __int128 total[MAX_LEVELS];
     for (int k = 0; k < MAX_LEVELS; k++)
-        total[k] = PART(total)(w, k);
+        total[k] = INSTANCE(total)(w, k);
     if (total[0] < small && total[0] > -small) {
         total[1] += total[0] * ((__int128)1 << MANTISSA);
         total[0] = 0;
@@ -229,7 +229,7 @@ static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
 
 /* Opens a closed window for numbers whose largest has the bits `most`, with `room` bits above it,
  * so that a slightly larger number still fits. Returns whether there is such an E. */
-static int PART(choose)(struct WINDOW *w, INT most, int room) {
+static int INSTANCE(choose)(struct WINDOW *w, INT most, int room) {
     const int lowest = LOWEST + MAX_LEVELS * MANTISSA; /* the last unit is 2^LOWEST */
     int exponent = (int)(most >> MANTISSA) - HIGHEST + 2;
     if (exponent > HIGHEST) return 0;

@@ -37,7 +37,7 @@
         }                                                                                          \
     }
 
-FAST_SUM(f64, loose_f64, double, vf64, LOAD_F64)
-FAST_SUM(f32, loose_f32, float, vf32, LOAD_F32)
-FAST_SUM(f16, loose_u16, float, vf32, LOAD_F16)
-FAST_SUM(bf16, loose_u16, float, vf32, LOAD_BF16)
+FAST_SUM(f64, unaligned_f64, double, vf64, LOAD_F64)
+FAST_SUM(f32, unaligned_f32, float, vf32, LOAD_F32)
+FAST_SUM(f16, unaligned_u16, float, vf32, LOAD_F16)
+FAST_SUM(bf16, unaligned_u16, float, vf32, LOAD_BF16)

@@ -14,11 +14,11 @@
 
 /* Adds n <= FEW_MAX terms to s and returns 1; or does nothing and returns 0, where their exponents span more than
  * FEW_SPAN or one of them is not finite. */
-static int PART(few)(const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
+static int INSTANCE(few)(const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
     int least = 2 * HIGHEST + 2,
         most = 0; /* exponent fields; a subnormal's counts as 1, zero as none */
     for (size_t i = 0; i < n; i++) {
-        WORD bits = PART(word)(x + i, y + i);
+        WORD bits = INSTANCE(word)(x + i, y + i);
         int field = (int)(bits >> MANTISSA) & (2 * HIGHEST + 1);
         field += field == 0;
         most = field > most ? field : most;
@@ -29,7 +29,7 @@ static int PART(few)(const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_
 
     __int128 sum = 0;
     for (size_t i = 0; i < n; i++) {
-        WORD bits = PART(word)(x + i, y + i);
+        WORD bits = INSTANCE(word)(x + i, y + i);
         int field = (int)(bits >> MANTISSA) & (2 * HIGHEST + 1);
         uint64_t mantissa = bits & (((WORD)1 << MANTISSA) - 1);
         mantissa |= (uint64_t)(field != 0) << MANTISSA;

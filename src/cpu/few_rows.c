@@ -79,7 +79,7 @@ FEW(sum, f32) {
     float *out = (float *)(void *)to;
     vi64 wrong = {0};
     EACH_STEP {
-        SUM_f32(loose_f32) for (size_t k = 0; k < DOUBLES; k++) {
+        SUM_f32(unaligned_f32) for (size_t k = 0; k < DOUBLES; k++) {
             const vf32half value = FLOATS_OF_DOUBLES(s[k]);
             wrong |= not_finite(s[k]);
             memcpy(out + c + k * LANES(double), &value, sizeof value);
@@ -92,7 +92,7 @@ FEW(sum, f64) {
     double *out = (double *)(void *)to;
     vi64 wrong = {0};
     EACH_STEP {
-        SUM_f64(loose_f64) for (size_t k = 0; k < DOUBLES; k++) {
+        SUM_f64(unaligned_f64) for (size_t k = 0; k < DOUBLES; k++) {
             const vi64 value = PICK((vi64)(e[k] == 0), (vi64)s[k], (vi64)(s[k] + e[k]));
             memcpy(out + c + k * LANES(double), &value, sizeof value);
         }
@@ -108,7 +108,7 @@ FEW(mean, f32) {
     const int power = (in->rows & (in->rows - 1)) == 0;
     vi64 wrong = {0};
     EACH_STEP {
-        SUM_f32(loose_f32) for (size_t k = 0; k < DOUBLES; k++) {
+        SUM_f32(unaligned_f32) for (size_t k = 0; k < DOUBLES; k++) {
             const vf64 mean = s[k] / by;
             vf32half value;
             wrong |= not_finite(s[k]);
@@ -131,7 +131,7 @@ FEW(mean, f64) {
     const int power = (in->rows & (in->rows - 1)) == 0;
     vi64 wrong = {0};
     EACH_STEP {
-        SUM_f64(loose_f64) for (size_t k = 0; k < DOUBLES; k++) {
+        SUM_f64(unaligned_f64) for (size_t k = 0; k < DOUBLES; k++) {
             vi64 value;
             if (power) { /* exact, far enough from underflow */
                 const vf64 sum = (vf64)PICK((vi64)(e[k] == 0), (vi64)s[k], (vi64)(s[k] + e[k]));
@@ -187,10 +187,10 @@ FEW(mean, f64) {
         }                                                                                          \
         return !any_set((vu64)wrong);                                                              \
     }
-FEW_VARIANCE(var, f32, loose_f32, short, 0)
-FEW_VARIANCE(std, f32, loose_f32, short, 1)
-FEW_VARIANCE(var, f64, loose_f64, long, 0)
-FEW_VARIANCE(std, f64, loose_f64, long, 1)
+FEW_VARIANCE(var, f32, unaligned_f32, short, 0)
+FEW_VARIANCE(std, f32, unaligned_f32, short, 1)
+FEW_VARIANCE(var, f64, unaligned_f64, long, 0)
+FEW_VARIANCE(std, f64, unaligned_f64, long, 1)
 
 /* ---- Extremes ------------------------------------------------------------------------------- */
 
@@ -276,9 +276,9 @@ FEW_VARIANCE(std, f64, loose_f64, long, 1)
     FEW_EXTREME(max, name, element, type, vector, VECTORS, high, LOWER_##bits, HIGHER_##bits)      \
     FEW_INDEX(argmin, name, element, type, vector, VECTORS, FLOATING, 0, bits)                     \
     FEW_INDEX(argmax, name, element, type, vector, VECTORS, FLOATING, -1, bits)
-FEW_KEYS(i32, loose_i32, int32_t, vi32, INTS, 0, 32)
-FEW_KEYS(u32, loose_u32, int32_t, vi32, INTS, 0, 32)
-FEW_KEYS(f32, loose_f32, int32_t, vi32, INTS, 1, 32)
-FEW_KEYS(i64, loose_i64, int64_t, vi64, DOUBLES, 0, 64)
-FEW_KEYS(u64, loose_u64, int64_t, vi64, DOUBLES, 0, 64)
-FEW_KEYS(f64, loose_f64, int64_t, vi64, DOUBLES, 1, 64)
+FEW_KEYS(i32, unaligned_i32, int32_t, vi32, INTS, 0, 32)
+FEW_KEYS(u32, unaligned_u32, int32_t, vi32, INTS, 0, 32)
+FEW_KEYS(f32, unaligned_f32, int32_t, vi32, INTS, 1, 32)
+FEW_KEYS(i64, unaligned_i64, int64_t, vi64, DOUBLES, 0, 64)
+FEW_KEYS(u64, unaligned_u64, int64_t, vi64, DOUBLES, 0, 64)
+FEW_KEYS(f64, unaligned_f64, int64_t, vi64, DOUBLES, 1, 64)

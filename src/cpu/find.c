@@ -9,8 +9,8 @@
     size_t ISA_NAME(name)(const void *array, size_t n, uint64_t bits) {                            \
         KERNEL_PATH("");                                                                           \
         typedef VECTOR_OF(type) vector;                                                            \
-        typedef type LOOSE loose;                                                                  \
-        const loose *x = array;                                                                    \
+        typedef type UNALIGNED unaligned;                                                          \
+        const unaligned *x = array;                                                                \
         size_t i = 0;                                                                              \
         (void)bits;                                                                                \
         for (; i + 4 * LANES(type) <= n; i += 4 * LANES(type)) {                                   \

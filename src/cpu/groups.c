@@ -92,16 +92,16 @@ static size_t same_ids(const struct shaped *s, size_t i, size_t most) {
     size_t run = 0;
     switch (type_size(s->ids_type)) {
     case 1:
-        RUNS(loose_u8);
+        RUNS(unaligned_u8);
         break;
     case 2:
-        RUNS(loose_u16);
+        RUNS(unaligned_u16);
         break;
     case 4:
-        RUNS(loose_u32);
+        RUNS(unaligned_u32);
         break;
     default:
-        RUNS(loose_u64);
+        RUNS(unaligned_u64);
     }
     return run;
 }
@@ -366,19 +366,19 @@ static void narrow_ids(const struct shaped *s, const struct column_kernels *k, s
                        size_t n, uint32_t *out) {
     switch (s->ids_type) {
     case TALLY_I8:
-        NARROW_ALL(loose_i8);
+        NARROW_ALL(unaligned_i8);
     case TALLY_I16:
-        NARROW_ALL(loose_i16);
+        NARROW_ALL(unaligned_i16);
     case TALLY_I32:
-        NARROW_ALL(loose_i32);
+        NARROW_ALL(unaligned_i32);
     case TALLY_U8:
-        NARROW_ALL(loose_u8);
+        NARROW_ALL(unaligned_u8);
     case TALLY_U16:
-        NARROW_ALL(loose_u16);
+        NARROW_ALL(unaligned_u16);
     case TALLY_U32:
-        NARROW_ALL(loose_u32);
+        NARROW_ALL(unaligned_u32);
     default:
-        k->narrow((const loose_u64 *)s->ids + first, n, out);
+        k->narrow((const unaligned_u64 *)s->ids + first, n, out);
     }
 }
 

@@ -30,7 +30,7 @@
 #define STATE         struct exact_sum
 #define SQUARES_OF(s) (s)
 
-#define ELEMENT                        loose_f64
+#define ELEMENT                        unaligned_f64
 #define FACTOR(p)                      LOAD_F64(p)
 #define FACTOR_ONE(p)                  (*(p))
 #define TERM(p, q)                     (LOAD_F64(p) * LOAD_F64(q))

@@ -5,9 +5,9 @@
 #include "cpu/multiply.h"
 #include "exact/sum.h"
 
-#define PART2(part, name) part##_##name
-#define PART1(part, name) PART2(part, name)
-#define PART(part)        PART1(part, NAME)
+#define INSTANCE2(symbol, type) symbol##_##type
+#define INSTANCE1(symbol, type) INSTANCE2(symbol, type)
+#define INSTANCE(symbol)        INSTANCE1(symbol, NAME)
 
 #define NAME   i8
 #define BITS   8

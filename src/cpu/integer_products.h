@@ -35,11 +35,11 @@ _Static_assert((UINT64_C(1) << 13) * 4 * 65535 < UINT64_C(1) << 32, "a lane does
 
 /* A sum: low + high * 2^64. Neither leaves 128 bits: a fold's 2^30 products add less than 2^100 to
  * either. */
-struct PART(wide) {
+struct INSTANCE(wide) {
     __int128 low, high;
 };
 
-static void PART(finish)(const struct PART(wide) * w, struct exact_sum *s) {
+static void INSTANCE(finish)(const struct INSTANCE(wide) * w, struct exact_sum *s) {
     const __int128 high = w->high + (w->low >> 64); /* the shift rounds down */
     const __int128 low = (__int128)(uint64_t)w->low;
     const __int128 limit = (__int128)1 << 62;
@@ -52,7 +52,7 @@ static void PART(finish)(const struct PART(wide) * w, struct exact_sum *s) {
 }
 
 /* Adds one product, or a square where x is y. */
-static inline void PART(add_one)(struct PART(wide) * w, WORD x, WORD y) {
+static inline void INSTANCE(add_one)(struct INSTANCE(wide) * w, WORD x, WORD y) {
 #if SIGNED
     const __int128 product = (__int128)(INT)x * (INT)y;
 #else
@@ -62,7 +62,7 @@ static inline void PART(add_one)(struct PART(wide) * w, WORD x, WORD y) {
     w->high += (__int128)(product >> 64);
 }
 
-static __int128 PART(lanes)(vu64 v) {
+static __int128 INSTANCE(lanes)(vu64 v) {
     __int128 sum = 0;
     for (size_t i = 0; i < LANES(uint64_t); i++)
         sum += v[i];
@@ -72,8 +72,8 @@ static __int128 PART(lanes)(vu64 v) {
 #if BITS <= 16
 /* Adds the products of `vectors` vectors at x and at y to w, and returns how many elements these have. `paired`, a
  * constant at each call, is 0 where x is y. */
-ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors, int paired,
-                                   struct PART(wide) * w) {
+ALWAYS_INLINE size_t INSTANCE(vectors)(const char *x, const char *y, size_t vectors, int paired,
+                                       struct INSTANCE(wide) * w) {
     const int biased = SIGNED && paired; /* squares are not negative */
     const VLANE bias = (VLANE){0} + (LANE)(biased ? (LANE)1 << (LANE_BITS - 1) : 0);
     vu64 all = {0};
@@ -104,15 +104,15 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
 #endif
     }
     const size_t elements = vectors * LANES(WORD);
-    w->low += PART(lanes)(all);
+    w->low += INSTANCE(lanes)(all);
     if (biased) w->low -= (__int128)elements << (LANE_BITS - 1);
     return elements;
 }
 #else
 /* Does the same. Bounds: a vector adds at most 3 * 2^32 to each of a lane's sums, and a fold has at
  * most 2^29 vectors. */
-ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors, int paired,
-                                   struct PART(wide) * w) {
+ALWAYS_INLINE size_t INSTANCE(vectors)(const char *x, const char *y, size_t vectors, int paired,
+                                       struct INSTANCE(wide) * w) {
     const uint64_t half = 0xffffffff;
     const int biased = SIGNED && paired;
     const vu64 bias = (vu64){0} + (!biased ? 0
@@ -157,12 +157,12 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
             sum[3] += q >> 32;
         }
     }
-    const __int128 total[4] = {PART(lanes)(sum[0]), PART(lanes)(sum[1]), PART(lanes)(sum[2]),
-                               PART(lanes)(sum[3])};
+    const __int128 total[4] = {INSTANCE(lanes)(sum[0]), INSTANCE(lanes)(sum[1]),
+                               INSTANCE(lanes)(sum[2]), INSTANCE(lanes)(sum[3])};
     __int128 l = 0, h = 0;
     if (biased || (BITS == 64 && !paired)) {
-        l = PART(lanes)(low);
-        h = PART(lanes)(high);
+        l = INSTANCE(lanes)(low);
+        h = INSTANCE(lanes)(high);
     }
     const size_t elements = vectors * LANES(WORD);
     w->low += total[0] + (total[1] << 32);
@@ -185,25 +185,25 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
 }
 #endif
 
-ALWAYS_INLINE void PART(add_products)(const void *first, const void *second, size_t n, int paired,
-                                      struct exact_sum *into) {
-    typedef WORD LOOSE loose;
-    const loose *x = first, *y = second;
-    struct PART(wide) w = {0, 0};
-    size_t i = PART(vectors)(first, second, n / LANES(WORD), paired, &w);
+ALWAYS_INLINE void INSTANCE(add_products)(const void *first, const void *second, size_t n,
+                                          int paired, struct exact_sum *into) {
+    typedef WORD UNALIGNED unaligned;
+    const unaligned *x = first, *y = second;
+    struct INSTANCE(wide) w = {0, 0};
+    size_t i = INSTANCE(vectors)(first, second, n / LANES(WORD), paired, &w);
     for (; i < n; i++)
-        PART(add_one)(&w, x[i], y[i]);
-    PART(finish)(&w, into);
+        INSTANCE(add_one)(&w, x[i], y[i]);
+    INSTANCE(finish)(&w, into);
 }
 
-void CONCAT(PART(squares), TALLY_ISA)(const void *x, size_t n, void *state) {
+void CONCAT(INSTANCE(squares), TALLY_ISA)(const void *x, size_t n, void *state) {
     KERNEL_PATH("");
-    PART(add_products)(x, x, n, 0, state);
+    INSTANCE(add_products)(x, x, n, 0, state);
 }
 
-void CONCAT(PART(products), TALLY_ISA)(const void *x, const void *y, size_t n, void *state) {
+void CONCAT(INSTANCE(products), TALLY_ISA)(const void *x, const void *y, size_t n, void *state) {
     KERNEL_PATH("");
-    PART(add_products)(x, y, n, 1, state);
+    INSTANCE(add_products)(x, y, n, 1, state);
 }
 
 #undef LANE_BITS

@@ -4,12 +4,12 @@
 #include "cpu/vector.h"
 #include "problem/monoid.h"
 
-#define PART2(part, name) part##_##name
-#define PART1(part, name) PART2(part, name)
-#define PART(part)        PART1(part, NAME)
+#define INSTANCE2(symbol, type) symbol##_##type
+#define INSTANCE1(symbol, type) INSTANCE2(symbol, type)
+#define INSTANCE(symbol)        INSTANCE1(symbol, NAME)
 
 #define NAME    i8
-#define ELEMENT loose_i8
+#define ELEMENT unaligned_i8
 #define INT     int8_t
 #define WORD    uint8_t
 #define BITS    8
@@ -23,7 +23,7 @@
 #undef SIGNED
 
 #define NAME    i16
-#define ELEMENT loose_i16
+#define ELEMENT unaligned_i16
 #define INT     int16_t
 #define WORD    uint16_t
 #define BITS    16
@@ -37,7 +37,7 @@
 #undef SIGNED
 
 #define NAME    i32
-#define ELEMENT loose_i32
+#define ELEMENT unaligned_i32
 #define INT     int32_t
 #define WORD    uint32_t
 #define BITS    32
@@ -51,7 +51,7 @@
 #undef SIGNED
 
 #define NAME    i64
-#define ELEMENT loose_i64
+#define ELEMENT unaligned_i64
 #define INT     int64_t
 #define WORD    uint64_t
 #define BITS    64
@@ -65,7 +65,7 @@
 #undef SIGNED
 
 #define NAME    u8
-#define ELEMENT loose_u8
+#define ELEMENT unaligned_u8
 #define INT     int8_t
 #define WORD    uint8_t
 #define BITS    8
@@ -79,7 +79,7 @@
 #undef SIGNED
 
 #define NAME    u16
-#define ELEMENT loose_u16
+#define ELEMENT unaligned_u16
 #define INT     int16_t
 #define WORD    uint16_t
 #define BITS    16
@@ -93,7 +93,7 @@
 #undef SIGNED
 
 #define NAME    u32
-#define ELEMENT loose_u32
+#define ELEMENT unaligned_u32
 #define INT     int32_t
 #define WORD    uint32_t
 #define BITS    32
@@ -107,7 +107,7 @@
 #undef SIGNED
 
 #define NAME    u64
-#define ELEMENT loose_u64
+#define ELEMENT unaligned_u64
 #define INT     int64_t
 #define WORD    uint64_t
 #define BITS    64

@@ -38,7 +38,7 @@
 #endif
 
 /* Adds lanes two by two until they are 64 bits wide. */
-ALWAYS_INLINE vu64 PART(widened)(VWIDE v) {
+ALWAYS_INLINE vu64 INSTANCE(widened)(VWIDE v) {
     vu32 words = (vu32)v;
     if (BITS == 8) words = (words & 0xffff) + (words >> 16);
     vu64 sums = (vu64)words;
@@ -46,7 +46,7 @@ ALWAYS_INLINE vu64 PART(widened)(VWIDE v) {
     return sums;
 }
 
-ALWAYS_INLINE unsigned __int128 PART(total)(vu64 v) {
+ALWAYS_INLINE unsigned __int128 INSTANCE(total)(vu64 v) {
     unsigned __int128 sum = 0;
     for (size_t i = 0; i < LANES(uint64_t); i++)
         sum += v[i];
@@ -55,7 +55,7 @@ ALWAYS_INLINE unsigned __int128 PART(total)(vu64 v) {
 
 #if SIGNED
 /* |v|, unsigned. */
-ALWAYS_INLINE vu64 PART(absolute)(vu64 v) {
+ALWAYS_INLINE vu64 INSTANCE(absolute)(vu64 v) {
     typedef VECTOR_OF(INT) vint;
     typedef VECTOR_OF(WORD) vword;
     const vword minus = (vword)((vint)v < 0);
@@ -65,11 +65,12 @@ ALWAYS_INLINE vu64 PART(absolute)(vu64 v) {
 
 /* Adds a vector of elements, or of their magnitudes, to the lanes of a; of 64-bit elements the lower halves to a, the
  * upper ones to b. */
-ALWAYS_INLINE void PART(add_vector)(const char *p, vu64 bias, int magnitudes, VWIDE *a, VWIDE *b) {
+ALWAYS_INLINE void INSTANCE(add_vector)(const char *p, vu64 bias, int magnitudes, VWIDE *a,
+                                        VWIDE *b) {
     vu64 v = VECTOR_LOAD(vu64, p) ^ bias;
     (void)magnitudes;
 #if SIGNED
-    if (magnitudes) v = PART(absolute)(v);
+    if (magnitudes) v = INSTANCE(absolute)(v);
 #endif
     const VWIDE word = (VWIDE)v, lower = word & (((WIDE)1 << WIDE_BITS) - 1);
     if (BITS < 64) {
@@ -81,8 +82,8 @@ ALWAYS_INLINE void PART(add_vector)(const char *p, vu64 bias, int magnitudes, VW
 }
 
 /* Adds x[0..n), or their magnitudes, to a sum: `magnitudes` is a constant at each call. */
-ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
-                                struct exact_sum *into) {
+ALWAYS_INLINE void INSTANCE(add_up)(const ELEMENT *x, size_t n, int magnitudes,
+                                    struct exact_sum *into) {
     const uint64_t every =
         ~UINT64_C(0) / ((UINT64_C(1) << (BITS - 1) << 1) - 1); /* 1 in each element */
     const int biased = SIGNED && !magnitudes;
@@ -96,20 +97,20 @@ ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
         round = rows - done < ROUND ? rows - done : ROUND;
         for (size_t i = 0; i < round; i++, p += TALLY_VECTOR)
             for (size_t k = 0; k < STREAMS; k++)
-                PART(add_vector)(p + k * apart, bias, magnitudes, &a[k], &b[k]);
+                INSTANCE(add_vector)(p + k * apart, bias, magnitudes, &a[k], &b[k]);
         for (size_t k = 0; k < STREAMS; k++) {
-            low += PART(widened)(a[k]);
-            high += PART(widened)(b[k]);
+            low += INSTANCE(widened)(a[k]);
+            high += INSTANCE(widened)(b[k]);
         }
     }
     VWIDE a = {0}, b = {0}; /* fewer than STREAMS vectors more */
     p = (const char *)x + STREAMS * apart;
     for (size_t i = STREAMS * rows; i < vectors; i++, p += TALLY_VECTOR)
-        PART(add_vector)(p, bias, magnitudes, &a, &b);
-    low += PART(widened)(a);
-    high += PART(widened)(b);
+        INSTANCE(add_vector)(p, bias, magnitudes, &a, &b);
+    low += INSTANCE(widened)(a);
+    high += INSTANCE(widened)(b);
     size_t taken = vectors * (TALLY_VECTOR / sizeof *x);
-    __int128 sum = (__int128)(PART(total)(low) + (PART(total)(high) << 32));
+    __int128 sum = (__int128)(INSTANCE(total)(low) + (INSTANCE(total)(high) << 32));
     if (biased) sum -= (__int128)taken << (BITS - 1);
     for (; taken < n; taken++) {
         const __int128 v = SIGNED ? (__int128)(int64_t)x[taken] : (__int128)(uint64_t)x[taken];
@@ -118,18 +119,18 @@ ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
     exact_sum_add(into, sum, 0);
 }
 
-void CONCAT(PART(sum), TALLY_ISA)(const void *x, size_t n, void *state) {
+void CONCAT(INSTANCE(sum), TALLY_ISA)(const void *x, size_t n, void *state) {
     KERNEL_PATH("");
-    PART(add_up)(x, n, 0, state);
+    INSTANCE(add_up)(x, n, 0, state);
 }
 
-void CONCAT(PART(magnitudes), TALLY_ISA)(const void *x, size_t n, void *state) {
+void CONCAT(INSTANCE(magnitudes), TALLY_ISA)(const void *x, size_t n, void *state) {
     KERNEL_PATH("");
-    PART(add_up)(x, n, 1, state);
+    INSTANCE(add_up)(x, n, 1, state);
 }
 
 /* Multiplies the n elements at x, none of them 0, into the product one by one. */
-static void PART(multiply)(const ELEMENT *x, size_t n, struct factors *into) {
+static void INSTANCE(multiply)(const ELEMENT *x, size_t n, struct factors *into) {
     for (size_t i = 0; i < n; i++) {
         unsigned char negative = SIGNED && (WORD)x[i] >> (BITS - 1);
         uint64_t magnitude = negative ? 0 - (uint64_t)x[i] : (uint64_t)x[i];
@@ -139,7 +140,7 @@ static void PART(multiply)(const ELEMENT *x, size_t n, struct factors *into) {
     }
 }
 
-void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, void *state) {
+void CONCAT(INSTANCE(prod), TALLY_ISA)(const void *array, size_t n, void *state) {
     enum { BLOCK = 4096 / sizeof(ELEMENT) };
     struct factors *into = state;
     const ELEMENT *x = array;
@@ -160,7 +161,7 @@ void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, void *state) {
             continue; /* only a zero can still matter */
         } else if (large) {
             KERNEL_PATH("one by one");
-            PART(multiply)(x, m, into);
+            INSTANCE(multiply)(x, m, into);
         } else if (SIGNED) {
             KERNEL_PATH_IF(SIGNED, "signs alone", "unsigned integers have none");
             into->negative ^= ((uint64_t)signs >> (BITS - 1)) & 1;

@@ -1,20 +1,20 @@
 /*
  * isa.c - which kernels this machine can run, and whether they have to prefetch.
  */
-#include "cpu/ahead.h"
 #include "cpu/kernel_path.h"
 #include "cpu/kernels.h"
+#include "cpu/prefetch.h"
 
 #include <string.h>
 
-size_t cpu_asks_ahead = ~(size_t)0;
+size_t cpu_prefetches = ~(size_t)0;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
 __attribute__((constructor)) static void look_at_vendor(void) {
     __builtin_cpu_init();
-    if (__builtin_cpu_is("amd")) cpu_asks_ahead = 0;
+    if (__builtin_cpu_is("amd")) cpu_prefetches = 0;
 }
 
 extern const struct cpu_kernels cpu_kernels_baseline, cpu_kernels_avx2, cpu_kernels_avx512;

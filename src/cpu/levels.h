@@ -52,10 +52,10 @@ struct BINS {
     int used;
     size_t blocks; /* since the sums were emptied */
     vi64 sum[LEVELS_ALL];
-    struct PART(exponents) words;
+    struct INSTANCE(exponents) words;
 };
 
-static void PART(empty)(struct BINS *b, struct exact_sum *s) {
+static void INSTANCE(empty)(struct BINS *b, struct exact_sum *s) {
     if (!b->used) return;
     struct superacc *limbs = exact_sum_limbs(s);
     for (int k = 0; k < LEVELS_ALL; k++) {
@@ -64,15 +64,15 @@ static void PART(empty)(struct BINS *b, struct exact_sum *s) {
             total += b->sum[k][j];
         if (total != 0) superacc_add(limbs, total, TOP - k * DROP - 52);
     }
-    PART(hand_words_over)(&b->words, 0, s);
+    INSTANCE(hand_words_over)(&b->words, 0, s);
     b->used = 0;
 }
 
 /* Makes room for one more block: empties the bins into s if they are full, and clears them if they are empty. */
-ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
+ALWAYS_INLINE void INSTANCE(open)(struct BINS *b, struct exact_sum *s) {
     if (b->used && b->blocks == BLOCKS_MAX) {
         KERNEL_PATH("full words");
-        PART(empty)(b, s);
+        INSTANCE(empty)(b, s);
     }
     if (!b->used) {
         memset(b->sum, 0, sizeof b->sum);
@@ -84,16 +84,16 @@ ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
 }
 
 /* The findings about a block. */
-enum PART(found) {
-    PART(finite) = 0,
-    PART(special) = 1,   /* some that went to words are not finite: they are yet to be counted */
-    PART(unlevelled) = 2 /* some that went to levels: none of these has been added */
+enum INSTANCE(found) {
+    INSTANCE(finite) = 0,
+    INSTANCE(special) = 1, /* some that went to words are not finite: they are yet to be counted */
+    INSTANCE(unlevelled) = 2 /* some that went to levels: none of these has been added */
 };
 
 /* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call.
  * Returns the findings, or'ed. */
-ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
-                                       const float *ready) {
+ALWAYS_INLINE unsigned INSTANCE(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
+                                           const float *ready) {
     vf64 level[LEVELS_ALL][2];
     VWORD special = {0};
 #ifdef PLAIN /* the bits of elements that go to words are read from memory */
@@ -105,7 +105,7 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
         for (size_t i = 0; i < WORDED; i += LANES(float)) {
             const size_t at = turn * TURN + LEVELLED + i;
             const VWORD bits =
-                (VWORD)(ready ? VECTOR_LOAD(vf32, ready + at) : PART(term)(x + at, y + at));
+                (VWORD)(ready ? VECTOR_LOAD(vf32, ready + at) : INSTANCE(term)(x + at, y + at));
 #ifndef PLAIN
             memcpy(waiting + at, &bits, sizeof bits);
 #endif
@@ -125,7 +125,7 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
         for (size_t j = 0; j < AT_ONCE; j += 2) {
             const size_t at = i + j * LANES(double);
             const __m512 v =
-                (__m512)(ready ? VECTOR_LOAD(vf32, ready + at) : PART(term)(x + at, y + at));
+                (__m512)(ready ? VECTOR_LOAD(vf32, ready + at) : INSTANCE(term)(x + at, y + at));
             rest[j] = (vf64)_mm512_cvtps_pd(_mm512_castps512_ps256(v));
             rest[j + 1] = (vf64)_mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
         }
@@ -145,13 +145,14 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
             }
             UNROLL(16) /* between two levels, an equal part of the words */
             for (; worded < WORDED / LEVELS_ALL * ((size_t)k + 1); worded++)
-                PART(add_word)(&b->words, PART(bits_of)(waiting + i + LEVELLED + worded));
+                INSTANCE(add_word)(&b->words, INSTANCE(bits_of)(waiting + i + LEVELLED + worded));
         }
     }
     const vi64 start = (vi64)level_start(0);
     const vi64 other = ((vi64)level[0][0] ^ start) | ((vi64)level[0][1] ^ start);
-    const unsigned found = any_set((vu64)(special & HALF_RANGE)) ? PART(special) : PART(finite);
-    if (any_set((vu64)other >> 52)) return found | PART(unlevelled);
+    const unsigned found =
+        any_set((vu64)(special & HALF_RANGE)) ? INSTANCE(special) : INSTANCE(finite);
+    if (any_set((vu64)other >> 52)) return found | INSTANCE(unlevelled);
     for (int k = 0; k < LEVELS_ALL; k++)
         b->sum[k] +=
             ((vi64)level[k][0] - (vi64)level_start(k)) + ((vi64)level[k][1] - (vi64)level_start(k));
@@ -160,36 +161,36 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
 _Static_assert(WORDED % LEVELS_ALL == 0, "equal parts");
 
 /* Adds the finite ones among n <= BLOCK terms that go to levels; if `all`, also those that go to words. */
-static __attribute__((noinline)) void PART(add_mixed)(struct BINS *b, const ELEMENT *x,
-                                                      const ELEMENT *y, size_t n, int all,
-                                                      struct exact_sum *s) {
+static __attribute__((noinline)) void INSTANCE(add_mixed)(struct BINS *b, const ELEMENT *x,
+                                                          const ELEMENT *y, size_t n, int all,
+                                                          struct exact_sum *s) {
     float ready[BLOCK] = {0};
     for (size_t i = 0; i < n; i++) {
         const float v = TERM_ONE(x + i, y + i);
         if (v - v == 0 && (all || i % TURN < LEVELLED)) ready[i] = v;
     }
-    PART(open)(b, s);
-    (void)PART(add_block)(b, x, y, ready);
+    INSTANCE(open)(b, s);
+    (void)INSTANCE(add_block)(b, x, y, ready);
 }
 
-static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
-                                                size_t n, struct exact_sum *s) {
+static __attribute__((noinline)) void
+INSTANCE(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
     unsigned found = 0;
     size_t m = 0;
     for (; n - m >= BLOCK; m += BLOCK) {
-        PART(open)(b, s);
-        const unsigned here = PART(add_block)(b, x + m, y + m, NULL);
-        if (here & PART(unlevelled)) {
+        INSTANCE(open)(b, s);
+        const unsigned here = INSTANCE(add_block)(b, x + m, y + m, NULL);
+        if (here & INSTANCE(unlevelled)) {
             KERNEL_PATH("NaNs and infinities among levels");
-            PART(add_mixed)(b, x + m, y + m, BLOCK, 0, s);
+            INSTANCE(add_mixed)(b, x + m, y + m, BLOCK, 0, s);
         }
-        if (here & PART(special)) KERNEL_PATH("NaNs and infinities among words");
+        if (here & INSTANCE(special)) KERNEL_PATH("NaNs and infinities among words");
         found |= here;
     }
     if (n > m) {
         KERNEL_PATH("a block that is not whole");
-        PART(add_mixed)(b, x + m, y + m, n - m, 1, s);
+        INSTANCE(add_mixed)(b, x + m, y + m, n - m, 1, s);
     }
-    if (found) PART(count_specials)(x, y, m, s);
-    PART(count_specials)(x + m, y + m, n - m, s);
+    if (found) INSTANCE(count_specials)(x, y, m, s);
+    INSTANCE(count_specials)(x + m, y + m, n - m, s);
 }

@@ -7,12 +7,12 @@
  */
 #include "cpu/masked.h"
 
-#include "base/loose.h"
 #include "base/paths.h"
 #include "base/scratch.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/types.h"
+#include "base/unaligned.h"
 #include "cpu/rows.h"
 
 #include <stdlib.h>
@@ -85,16 +85,16 @@ static void spread(char *to, uint32_t spare, uint32_t *cursor, const char *x, pt
                    ptrdiff_t mask_row, size_t n, size_t rows) {
     switch (element) {
     case 1:
-        SPREAD(loose_u8);
+        SPREAD(unaligned_u8);
         break;
     case 2:
-        SPREAD(loose_u16);
+        SPREAD(unaligned_u16);
         break;
     case 4:
-        SPREAD(loose_u32);
+        SPREAD(unaligned_u32);
         break;
     default:
-        SPREAD(loose_u64);
+        SPREAD(unaligned_u64);
     }
 }
 

@@ -14,8 +14,8 @@
     void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \
         KERNEL_PATH("");                                                                           \
         typedef VECTOR_OF(type) vector;                                                            \
-        typedef type LOOSE loose;                                                                  \
-        const loose *x = array;                                                                    \
+        typedef type UNALIGNED unaligned;                                                          \
+        const unaligned *x = array;                                                                \
         const size_t rows = n / (STREAMS * LANES(type)), apart = rows * LANES(type);               \
         uint64_t zeros = 0;                                                                        \
         for (size_t round, done = 0; done < rows; done += round) {                                 \

@@ -43,7 +43,7 @@
     ALWAYS_INLINE void order_##name(const void *array, size_t n, int want, struct extremes *e) {   \
         typedef VECTOR_OF(type) vector;                                                            \
         enum { STEP = AT_ONCE * LANES(type) };                                                     \
-        const loose_##name *x = array;                                                             \
+        const unaligned_##name *x = array;                                                         \
         type least = (type)e->least, most = (type)e->greatest;                                     \
         vector low[AT_ONCE], high[AT_ONCE];                                                        \
         for (int k = 0; k < AT_ONCE; k++) {                                                        \
@@ -96,7 +96,7 @@ static inline int16_t sortable(uint16_t bits) {
 /* Finds both ends, as the two together show NaNs. After a NaN both are insignificant. */
 ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, struct extremes *e) {
     enum { STEP = AT_ONCE * LANES(int16_t) };
-    const loose_u16 *x = array;
+    const unaligned_u16 *x = array;
     int16_t least = sortable((uint16_t)e->least), most = sortable((uint16_t)e->greatest);
     vi16 low[AT_ONCE], high[AT_ONCE];
     for (int k = 0; k < AT_ONCE; k++) {
@@ -144,7 +144,7 @@ HALF_ORDER(bf16, 0x7f80)
 #define FLOAT_ORDER(name, type, word, vector, vword)                                               \
     ALWAYS_INLINE void order_##name(const void *array, size_t n, int want, struct extremes *e) {   \
         enum { STEP = AT_ONCE * LANES(type) };                                                     \
-        const loose_##name *x = array;                                                             \
+        const unaligned_##name *x = array;                                                         \
         const word start[2] = {(word)e->least, (word)e->greatest};                                 \
         type least, most;                                                                          \
         memcpy(&least, &start[0], sizeof least);                                                   \

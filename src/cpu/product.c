@@ -59,7 +59,7 @@
         if (n > 0) *to = short_leaf_##name(x, n);                                                  \
     }
 
-PRODUCT_LEAVES(f64, loose_f64, double, vf64, LOAD_F64)
-PRODUCT_LEAVES(f32, loose_f32, float, vf32, LOAD_F32)
-PRODUCT_LEAVES(f16, loose_u16, float, vf32, LOAD_F16)
-PRODUCT_LEAVES(bf16, loose_u16, float, vf32, LOAD_BF16)
+PRODUCT_LEAVES(f64, unaligned_f64, double, vf64, LOAD_F64)
+PRODUCT_LEAVES(f32, unaligned_f32, float, vf32, LOAD_F32)
+PRODUCT_LEAVES(f16, unaligned_u16, float, vf32, LOAD_F16)
+PRODUCT_LEAVES(bf16, unaligned_u16, float, vf32, LOAD_BF16)

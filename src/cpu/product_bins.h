@@ -28,7 +28,7 @@ struct BINS {
 #endif
 };
 
-static void PART(empty)(struct BINS *b, STATE *s) {
+static void INSTANCE(empty)(struct BINS *b, STATE *s) {
     if (!b->used) return;
     struct superacc *limbs = exact_sum_limbs(SQUARES_OF(s));
     for (int e = 0; e < PRODUCT_BINS; e++)
@@ -42,7 +42,7 @@ static void PART(empty)(struct BINS *b, STATE *s) {
 }
 
 /* Splits doubles into exponent fields, a subnormal's being 1, and signed mantissas; returns which are not finite. */
-ALWAYS_INLINE vu64 PART(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
+ALWAYS_INLINE vu64 INSTANCE(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
     const vu64 bits = (vu64)v, field = bits >> 52 & 2047, subnormal = (vu64)(field == 0);
     const vu64 minus = 0 - (bits >> 63);
     *exponent = field - subnormal;
@@ -53,23 +53,23 @@ ALWAYS_INLINE vu64 PART(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
 
 /* A block of products: each one's bin and two integers to add there. If elements are summed too,
  * each element's bin and integer. */
-struct PART(block) {
+struct INSTANCE(block) {
     uint64_t bin[BIN_BLOCK];
     int64_t a[BIN_BLOCK], b[BIN_BLOCK];
 #if SUMS
     uint64_t sum_bin[BIN_BLOCK];
-    int64_t part[BIN_BLOCK];
+    int64_t integer[BIN_BLOCK];
 #endif
 };
 
 /* Splits a vector of products, the block's from number i on; returns which have a factor that is not finite. */
-ALWAYS_INLINE vu64 PART(split_product)(const ELEMENT *p, const ELEMENT *q, struct PART(block) * to,
-                                       size_t i) {
+ALWAYS_INLINE vu64 INSTANCE(split_product)(const ELEMENT *p, const ELEMENT *q,
+                                           struct INSTANCE(block) * to, size_t i) {
     vu64 e, f;
     vi64 a, b;
-    vu64 special = PART(split)(FACTOR(p), &e, &a);
+    vu64 special = INSTANCE(split)(FACTOR(p), &e, &a);
 #if PAIRED
-    special |= PART(split)(FACTOR(q), &f, &b);
+    special |= INSTANCE(split)(FACTOR(q), &f, &b);
 #else
     (void)q;
     f = e;
@@ -77,9 +77,9 @@ ALWAYS_INLINE vu64 PART(split_product)(const ELEMENT *p, const ELEMENT *q, struc
 #endif
 #if SUMS
     const vu64 sum_bin = e >> 2;
-    const vi64 part = a << (vi64)(e & 3);
+    const vi64 integer = a << (vi64)(e & 3);
     memcpy(to->sum_bin + i, &sum_bin, sizeof sum_bin);
-    memcpy(to->part + i, &part, sizeof part);
+    memcpy(to->integer + i, &integer, sizeof integer);
 #endif
     e += f;
     b <<= (vi64)(e & 3);
@@ -91,7 +91,7 @@ ALWAYS_INLINE vu64 PART(split_product)(const ELEMENT *p, const ELEMENT *q, struc
 }
 
 /* Counts a number that is not finite. */
-static inline void PART(count)(double special, struct exact_sum *s) {
+static inline void INSTANCE(count)(double special, struct exact_sum *s) {
     if (special != special)
         s->nans++;
     else if (special > 0)
@@ -102,28 +102,28 @@ static inline void PART(count)(double special, struct exact_sum *s) {
 
 /* Counts in s the infinities and NaNs among a block's n products, and elements, and makes the block
  * add 0 for them. */
-static void PART(take_out_specials)(const ELEMENT *x, const ELEMENT *y, struct PART(block) * block,
-                                    size_t n, STATE *s) {
+static void INSTANCE(take_out_specials)(const ELEMENT *x, const ELEMENT *y,
+                                        struct INSTANCE(block) * block, size_t n, STATE *s) {
     for (size_t i = 0; i < n; i++) {
         const double v = FACTOR_ONE(x + i), w = PAIRED ? FACTOR_ONE(y + i) : v;
         if (v - v == 0 && w - w == 0) continue; /* both are finite */
-        PART(count)(v * w, SQUARES_OF(s));
+        INSTANCE(count)(v * w, SQUARES_OF(s));
         block->a[i] = 0;
 #if SUMS
-        PART(count)(v, SUM_OF(s));
-        block->part[i] = 0;
+        INSTANCE(count)(v, SUM_OF(s));
+        block->integer[i] = 0;
 #endif
     }
 }
 
-static __attribute__((noinline)) void PART(bin)(struct BINS *bins, const ELEMENT *x,
-                                                const ELEMENT *y, size_t n, STATE *s) {
-    struct PART(block) block;
+static __attribute__((noinline)) void INSTANCE(bin)(struct BINS *bins, const ELEMENT *x,
+                                                    const ELEMENT *y, size_t n, STATE *s) {
+    struct INSTANCE(block) block;
     for (size_t m; n > 0; x += m, y += m, n -= m) {
         m = n < BIN_BLOCK ? n : BIN_BLOCK;
         if (bins->used + m > PRODUCTS_MAX) {
             KERNEL_PATH("full bins");
-            PART(empty)(bins, s);
+            INSTANCE(empty)(bins, s);
         }
         if (!bins->used) {
             memset(bins->product, 0, sizeof bins->product);
@@ -137,22 +137,22 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *bins, const ELEMENT
         vu64 special = {0};
         size_t i = 0;
         for (; i + LANES(double) <= m; i += LANES(double))
-            special |= PART(split_product)(x + i, y + i, &block, i);
+            special |= INSTANCE(split_product)(x + i, y + i, &block, i);
         if (i < m) {
             ELEMENT padded[2][LANES(double)] = {{0}};
             memcpy(padded[0], x + i, (m - i) * sizeof *x);
             if (PAIRED) memcpy(padded[1], y + i, (m - i) * sizeof *y);
-            special |= PART(split_product)(padded[0], padded[PAIRED], &block, i);
+            special |= INSTANCE(split_product)(padded[0], padded[PAIRED], &block, i);
         }
         if (any_set(special)) {
             KERNEL_PATH("NaNs and infinities");
-            PART(take_out_specials)(x, y, &block, m, s);
+            INSTANCE(take_out_specials)(x, y, &block, m, s);
         }
 #pragma GCC unroll 4
         for (i = 0; i < m; i++) {
             bins->product[block.bin[i]] += (__int128)block.a[i] * block.b[i];
 #if SUMS
-            bins->sum[block.sum_bin[i]] += block.part[i];
+            bins->sum[block.sum_bin[i]] += block.integer[i];
 #endif
         }
     }

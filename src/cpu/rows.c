@@ -1,12 +1,12 @@
 /* rows.c - see rows.h. */
 #include "cpu/rows.h"
 
-#include "base/loose.h"
 #include "base/paths.h"
 #include "base/pool.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/types.h"
+#include "base/unaligned.h"
 #include "device/fold.h"
 
 #include <stdlib.h>
@@ -205,16 +205,16 @@ size_t mask_pass(char *to, const char *x, ptrdiff_t x_step, size_t element,
     size_t k = 0;
     switch (element) {
     case 1:
-        PASS(loose_u8);
+        PASS(unaligned_u8);
         break;
     case 2:
-        PASS(loose_u16);
+        PASS(unaligned_u16);
         break;
     case 4:
-        PASS(loose_u32);
+        PASS(unaligned_u32);
         break;
     default:
-        PASS(loose_u64);
+        PASS(unaligned_u64);
     }
     return k;
 }

@@ -168,10 +168,10 @@ ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, si
             one = most[0][k] > one ? most[0][k] : one;                                             \
         return one;                                                                                \
     }
-GREATEST_FLOAT(f64, loose_f64, int64_t, vi64, INT64_MAX, HIGHER_64)
-GREATEST_FLOAT(f32, loose_f32, int32_t, vi32, INT32_MAX, HIGHER_32)
-GREATEST_FLOAT(bf16, loose_u16, int32_t, vi32, 0x7fff, HIGHER_32)
-GREATEST_FLOAT(f16, loose_u16, int32_t, vi32, 0x7fff, HIGHER_32)
+GREATEST_FLOAT(f64, unaligned_f64, int64_t, vi64, INT64_MAX, HIGHER_64)
+GREATEST_FLOAT(f32, unaligned_f32, int32_t, vi32, INT32_MAX, HIGHER_32)
+GREATEST_FLOAT(bf16, unaligned_u16, int32_t, vi32, 0x7fff, HIGHER_32)
+GREATEST_FLOAT(f16, unaligned_u16, int32_t, vi32, 0x7fff, HIGHER_32)
 
 /* E such that all magnitudes are below 2^E, from the greatest one's bits; or NOT_FINITE. */
 #define NOT_FINITE INT32_MAX
@@ -224,13 +224,13 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
 #define ABOVE_i16 ABOVE_i32
 #define ABOVE_u16 ABOVE_i32
 #define ABOVE_u32 ABOVE_i32
-SEGMENTS_KERNEL(i8, loose_i8, 1, 1, 1)
-SEGMENTS_KERNEL(u8, loose_u8, 1, 1, 1)
-SEGMENTS_KERNEL(i16, loose_i16, 1, 1, 1)
-SEGMENTS_KERNEL(u16, loose_u16, 1, 1, 1)
-SEGMENTS_KERNEL(i32, loose_i32, 1, 1, 1)
-SEGMENTS_KERNEL(u32, loose_u32, 1, 1, 1)
-SEGMENTS_KERNEL(f16, loose_u16, 1, 1, 0)
-SEGMENTS_KERNEL(bf16, loose_u16, 1, 2, 0)
-SEGMENTS_KERNEL(f32, loose_f32, 1, 2, 0)
-SEGMENTS_KERNEL(f64, loose_f64, 2, 2, 0)
+SEGMENTS_KERNEL(i8, unaligned_i8, 1, 1, 1)
+SEGMENTS_KERNEL(u8, unaligned_u8, 1, 1, 1)
+SEGMENTS_KERNEL(i16, unaligned_i16, 1, 1, 1)
+SEGMENTS_KERNEL(u16, unaligned_u16, 1, 1, 1)
+SEGMENTS_KERNEL(i32, unaligned_i32, 1, 1, 1)
+SEGMENTS_KERNEL(u32, unaligned_u32, 1, 1, 1)
+SEGMENTS_KERNEL(f16, unaligned_u16, 1, 1, 0)
+SEGMENTS_KERNEL(bf16, unaligned_u16, 1, 2, 0)
+SEGMENTS_KERNEL(f32, unaligned_f32, 1, 2, 0)
+SEGMENTS_KERNEL(f64, unaligned_f64, 2, 2, 0)

@@ -9,9 +9,9 @@
 #ifndef TALLY_CPU_VECTOR_H
 #define TALLY_CPU_VECTOR_H
 
-#include "base/loose.h"
-#include "cpu/ahead.h"
+#include "base/unaligned.h"
 #include "cpu/kernel_path.h"
+#include "cpu/prefetch.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,10 +66,10 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
             __builtin_prefetch((const char *)(p) + (distance) + line_, 0, 4 - (level));            \
     } while (0)
 /* The same for a kernel that does little with a line, and reads up to four streams. Where the
- * processor prefetches better by itself (ahead.h), it prefetches only the line that is read next.
+ * processor prefetches better by itself (prefetch.h), it prefetches only the line that is read next.
  * */
 #define PREFETCH_PLAIN(p, bytes, distance, level)                                                  \
-    PREFETCH(p, bytes, (distance)&cpu_asks_ahead, level)
+    PREFETCH(p, bytes, (distance)&cpu_prefetches, level)
 /* What suits such a kernel if it reads one stream, so many bytes ahead. */
 #define STREAM_AHEAD             16384
 #define PREFETCH_AHEAD(p, bytes) PREFETCH_PLAIN(p, bytes, STREAM_AHEAD, 2)

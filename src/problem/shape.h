@@ -9,8 +9,8 @@
 #ifndef TALLY_SHAPE_H
 #define TALLY_SHAPE_H
 
-#include "base/loose.h"
 #include "base/scratch.h"
+#include "base/unaligned.h"
 #include "problem/monoid.h"
 
 /* A dimension. Strides are in elements. */
@@ -63,26 +63,27 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
 tally_status shape_check_last_offset(const tally_shape *shape);
 
 static inline int64_t offset_at(const void *offsets, tally_type type, size_t i) {
-    return type == TALLY_I32 ? ((const loose_i32 *)offsets)[i] : ((const loose_i64 *)offsets)[i];
+    return type == TALLY_I32 ? ((const unaligned_i32 *)offsets)[i]
+                             : ((const unaligned_i64 *)offsets)[i];
 }
 
 /* Returns the i-th id as an unsigned number; a negative one is at least 2^63. */
 static inline uint64_t id_at(const void *ids, tally_type type, size_t i) {
     switch (type) {
     case TALLY_I8:
-        return (uint64_t)((const loose_i8 *)ids)[i];
+        return (uint64_t)((const unaligned_i8 *)ids)[i];
     case TALLY_I16:
-        return (uint64_t)((const loose_i16 *)ids)[i];
+        return (uint64_t)((const unaligned_i16 *)ids)[i];
     case TALLY_I32:
-        return (uint64_t)((const loose_i32 *)ids)[i];
+        return (uint64_t)((const unaligned_i32 *)ids)[i];
     case TALLY_U8:
-        return ((const loose_u8 *)ids)[i];
+        return ((const unaligned_u8 *)ids)[i];
     case TALLY_U16:
-        return ((const loose_u16 *)ids)[i];
+        return ((const unaligned_u16 *)ids)[i];
     case TALLY_U32:
-        return ((const loose_u32 *)ids)[i];
+        return ((const unaligned_u32 *)ids)[i];
     default:
-        return ((const loose_u64 *)ids)[i];
+        return ((const unaligned_u64 *)ids)[i];
     }
 }
 

@@ -1,14 +1,14 @@
 /*
- * ahead.h - whether kernels prefetch, or the processor does it better by itself.
+ * prefetch.h - whether kernels prefetch, or the processor does it better by itself.
  */
-#ifndef TALLY_CPU_AHEAD_H
-#define TALLY_CPU_AHEAD_H
+#ifndef TALLY_CPU_PREFETCH_H
+#define TALLY_CPU_PREFETCH_H
 
 #include <stddef.h>
 
 /* A mask for prefetch distances: all ones, or 0 on AMD's processors. There, kernels with few
  * streams and little arithmetic are faster without prefetch (docs/performance.md). Set before
  * main(), and constant afterwards. */
-__attribute__((visibility("hidden"))) extern size_t cpu_asks_ahead;
+__attribute__((visibility("hidden"))) extern size_t cpu_prefetches;
 
 #endif
