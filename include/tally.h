@@ -187,7 +187,7 @@ TALLY_API void tally_stop_when(int (*stop)(void *context), void *context);
 
 /* ---- Devices ------------------------------------------------------------------------------ */
 
-/* Something that reduces arrays: the CPU's cores, a GPU. Owned by whoever opened it. Safe to share
+/* Something that reduces arrays: the CPU's cores, a GPU. Owned by its opener. Safe to share
  * between threads; a call that finds the device's threads busy runs on the calling thread alone. */
 typedef struct tally_device tally_device;
 
@@ -999,8 +999,8 @@ TALLY_API tally_status tally_ladder_explain(const char *rung, const tally_ladder
 /* A kernel that is compiled at run time, on the model: run, counted, and stopped at what is wrong with it.
  * The caller compiles its text as C++ behind tally_own_prelude() with tally_own_flags(), into a shared
  * object, as `tally explain --kernel` does; tally_own_open() refuses an object that would run anything
- * when it is loaded. The kernel's every access is checked; whoever does not trust it runs it in a process that may
- * do nothing else. One thread at a time may use a tally_own. On x86-64 and aarch64. */
+ * when it is loaded. The kernel's every access is checked; a caller that does not trust it runs it in a process
+ * that may do nothing else. One thread at a time may use a tally_own. On x86-64 and aarch64. */
 typedef struct tally_own tally_own;
 
 TALLY_API const char *tally_own_prelude(void); /* NULL in a build without the model */

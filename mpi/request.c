@@ -4,8 +4,9 @@
  * All ranks have to issue a communicator's collectives in one order, but tasks move on when somebody waits or
  * tests, which differs from rank to rank. So each communicator has two duplicates, made at the first use: frames go
  * over one, in the order in which the calls are made; all further steps over the other, a task's after those of the
- * task before it. Both orders are the same on all ranks, whoever waits for what. Whoever waits moves on the tasks of all
- * communicators that the thread has begun some on, as another rank may wait for another of them first.
+ * task before it. Both orders are the same on all ranks, no matter which thread waits for what. A thread that waits
+ * moves on the tasks of all communicators that it has begun some on, as another rank may wait for another of them
+ * first.
  */
 #include "communicator.h"
 #include "duplicates.h"
@@ -174,7 +175,7 @@ static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out
     task_begin(&r->task, comm, &LATER_LAYOUT);
     if (!made) return refuse(r, out, comm);
     send_off(r, comm);
-    if (r->duplicates) { /* its status is for whoever waits */
+    if (r->duplicates) { /* its status is for the call that waits */
         *out = r;
         return TALLY_OK;
     }

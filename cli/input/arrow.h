@@ -1,7 +1,7 @@
 /*
  * arrow.h - a column of an Arrow or Parquet file, by those who can read one.
  *
- * No library for C that reads them is packaged where this command is. Whoever has such files has Python's pyarrow,
+ * No library for C that reads them is packaged where this command is. A user of such files has Python's pyarrow,
  * as a rule; so Python hands columns over through a pipe (arrow.py), and where it cannot, a line says how to convert
  * the file. One column of numbers comes as elements. Keys, decimals and pairs come as a table of text, in which every
  * number has all its digits, so that whoever reads tables reads them.

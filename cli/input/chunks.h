@@ -15,7 +15,7 @@ enum {
     CHUNK_SPARE = 64      /* bytes behind a chunk that can be read */
 };
 _Static_assert((int)CHUNK_SPARE >= (int)DECIMAL_SPARE && (int)CHUNK_SPARE >= (int)SCAN_SPARE,
-               "whoever reads a chunk may look so far behind it");
+               "the reader of a chunk may look so far behind it");
 
 struct chunk {
     char *text; /* behind its end, CHUNK_SPARE bytes are 0 */

@@ -113,8 +113,8 @@ struct column_kernels {
      * before another thread may read them. */
     void (*put[9])(char *out, const uint64_t *bits, size_t count, int past);
     /* Sums segments [start[i], start[i + 1]) of x, i < count, which have SEGMENTS_PIECE elements or fewer together, as
-     * s[i] + e[i], exactly, and returns whether it could; sums of nothing are 0. NULL for 64-bit integers. `running` is
-     * room for SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
+     * s[i] + e[i], exactly, and returns whether it could; sums of no elements are 0. NULL for 64-bit integers. `running`
+     * has room for SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
     int (*segments[COLUMN_TYPES])(const char *x, const size_t *start, size_t count,
                                   uint64_t *running, double *s, double *e);
     few_kernel *few[TALLY_ARGMAX + 1][COLUMN_TYPES]; /* by operator; NULL: there is none */

@@ -14,8 +14,9 @@ struct cpu_device {
     tally_device base;
     const struct cpu_kernels *kernels;
     unsigned threads;
-    struct pool *pool;  /* NULL where threads is 1 */
-    struct slot *slots; /* one a thread, of whoever has claimed the pool; NULL where threads is 1 */
+    struct pool *pool; /* NULL where threads is 1 */
+    struct slot *
+        slots; /* one a thread, owned by the call that has claimed the pool; NULL where threads is 1 */
 };
 
 /* Reductions in parts: shaped() and sort() of struct device_kind (shaped.c, groups.c). */

@@ -34,8 +34,8 @@ _Static_assert(2 * DIGIT <= 52, "the product of two digits keeps tau's exponent"
 #define MAX_DIGITS    MAX_LEVELS /* at most 5: see close() */
 #define LEAST_E       ((2 * DIGIT * MAX_DIGITS - 1074) / 2)
 
-/* Sums of integers: of mi mj for i <= j in [i][j], of mk in [MAX_DIGITS][k]. In lanes, by the lower and upper
- * halves, each sum 2^63 too large for every chunk. */
+/* Sums of integers: of mi mj for i <= j in [i][j], of mk in [MAX_DIGITS][k]. The lower and the upper halves are summed
+ * in lanes; each chunk adds 2^63 to each lane's sum besides, so that none is negative. */
 struct WINDOW {
     int exponent; /* E */
     int open;

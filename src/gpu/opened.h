@@ -21,10 +21,10 @@ struct gpu_device {
     uint64_t memory; /* bytes it is to use at most */
     struct gpu_facts facts;
 
-    pthread_mutex_t lock; /* held by whoever uses what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     struct queue queue;   /* closed where the device was lost */
 
-    /* Held, never for long, by whoever uses what follows; taken after `lock` by whoever takes both. */
+    /* Guards the fields below, never held for long; taken after `lock` by a thread that takes both. */
     pthread_mutex_t theirs_lock;
     struct queue theirs; /* launches for queues of the caller's; closed until it is needed */
     bool theirs_lost;    /* it is closed because the device was lost */

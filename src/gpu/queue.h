@@ -184,7 +184,7 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
 /* ---- For ranks (words.c) ---- */
 
 /* Where the counters and records of all monoids are left: from word `from` of `memory` on. Where
- * `head` is not NULL, that is a head of the queue's: whoever reads the records makes them 0 again,
+ * `head` is not NULL, that is a head of the queue's: the reader of the records makes them 0 again,
  * or gives the head up (queue_give_up()). */
 struct records {
     struct gpu_memory *memory;

@@ -2103,8 +2103,8 @@ KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
 }
 
 #if HAS_ONE_WAY
-/* Rows of one length, which is that of two packs at most: a tile of rows for each warp, and the next one is on its way
- * while one is reduced. */
+/* Rows of one length, two packs or less: each warp reduces a tile of rows at a time, and has the next tile prefetched
+ * meanwhile. */
 #undef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
 KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,

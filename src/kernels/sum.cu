@@ -125,9 +125,9 @@ PURE i64 number_of_word(u32 w, u32 i) {
  * has a total below 2^62, and with what the level below it carries below 2^63. */
 #define TOTAL_BITS                                                                                 \
     (LEVELS * LEVELS_APART) /* bits of a total: LEVELS_APART for the digit of each level */
-#define MANY_BITS                                                                                  \
-    (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)     /* above these, with the sign, at most, ... */
-#define FEW_BITS    (17 + MANTISSA - LEVELS_APART) /* ... and with a single block */
+/* Bits of a total above these, with the sign: at most, and at most with a single block. */
+#define MANY_BITS   (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)
+#define FEW_BITS    (17 + MANTISSA - LEVELS_APART)
 #define TOTAL_WORDS ((TOTAL_BITS + MANY_BITS + 63) / 64)
 #define PIECE_MASK  (((u64)1 << PIECE_BITS) - 1)
 #define LEVEL_MASK  (((u64)1 << LEVELS_APART) - 1)

@@ -7,7 +7,7 @@
  *   bounds      it lies within one buffer and in no guard of it, or in shared memory
  *   alignment   its address is a multiple of its size
  *   unwritten   what it reads has been written: in shared memory, by this block
- *   race        whoever touched the place before is ordered before this access, unless both read or
+ *   race        the thread that accessed the word before is ordered before this access, unless both read or
  *               both are atomic or volatile, or the one that is not is a guess (machine.h)
  *   order       the same of two volatile accesses, where the writer's block has announced its own by an
  *               atomic, and no fence stands before that

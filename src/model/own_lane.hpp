@@ -4,7 +4,7 @@
  * A student's kernel is plain CUDA C as nvcc takes it, not the dialect of kernels/dialect.h. So it is compiled
  * as C++, behind this text, with the instrumentation that lane.h describes and no library:
  *
- *   - The compiler's calls and ours go through a table, tally_hooks, that whoever loads the object fills. A
+ *   - The compiler's calls and ours go through a table, tally_hooks, that the loader of the object fills. A
  *     trampoline jumps to the entry, so that a hook's return address is that of the kernel's own line.
  *   - The elements are classes: real<T> in place of float and double, whole<T> for an integer that a pointer
  *     or a shared array holds. Their operators tell the model when the operator of the reduction is applied;
@@ -441,7 +441,7 @@ template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source)
     else
         return whole<V>(w.v);
 }
-/* A number of a shuffle, or of none, as an element. */
+/* A number as an element: a real one or a whole one, by its type; it may be the result of a shuffle. */
 template <class A> OWN_INLINE auto real_or_whole(A &&a) {
     using V = plain_t<A>;
     if constexpr ((V)0.5 != (V)0)

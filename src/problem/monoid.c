@@ -123,7 +123,7 @@ static int unpack_sum(const uint64_t *word, struct reach r, uint64_t n, struct e
     s->minus = word[AT_MINUS];
     s->mixed = word[AT_MIXED] != 0;
     /* Carries are settled from the first word that is not 0 to the last, and on as far as something is carried: only
-     * these limbs are touched, and whoever works on the sum later goes through no others. The highest of them keeps
+     * these limbs are touched, and later work on the sum goes through no others. The highest of them keeps
      * the sign, which then need not be carried up to the last limb. */
     struct superacc *a = exact_sum_limbs(s);
     int64_t carry = 0, any = 0;

@@ -1,7 +1,7 @@
 /*
  * monoid.h - states and how they are combined: one row a monoid.
  *
- * A monoid has a state, which knows some elements; the state of none; and a way to combine two. Whoever folds
+ * A monoid has a state, which knows some elements; the state of none; and a way to combine two. Code that folds
  * elements into states - a thread, a GPU, another process - combines them by these rows, and since all but the
  * fast sum are exact and associative, the result cannot depend on who did what. (The canonical tree is the
  * exception that has rules of its own: tree.h.)

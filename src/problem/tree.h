@@ -7,7 +7,7 @@
  *
  *   leaves   The array is cut into leaves of TREE_LEAF elements; the last may be shorter.
  *   lanes    A leaf has TREE_LANES lanes. Commutative: lane j takes elements j, j + 32, j + 64 ... in
- *            that order, then lanes meet by halves: for h = 16, 8, 4, 2, 1 lane j < h takes lane j + h.
+ *            that order, then lanes are combined by halves: for h = 16, 8, 4, 2, 1 lane j < h takes lane j + h.
  *            Not commutative: lane j takes the run of elements [128 j, 128 (j+1)), then neighbours meet:
  *            lanes 2i and 2i + 1 become lane i, five times over.
  *   tree     Leaf values meet in a binary tree over leaf index: nodes 2i and 2i + 1 of one level make
