@@ -90,7 +90,7 @@ function readAddress(hash) {
   const read = { ...opening, a: indexOf(q.get("kernel")) ?? opening.a, b: indexOf(q.get("compare")) ?? -1 };
   for (const [key, name] of Object.entries(addressKeys)) read[key] = number(name, 0, opening[key]);
   if (!page.factors.includes(read.coarsen)) read.coarsen = opening.coarsen;
-  return { ...read, step: number("step", 1, 1) - 1 };
+  return { ...read, ...(choicesOf(read.tour) ?? { tour: 0 }), step: number("step", 1, 1) - 1 };
 }
 
 /* ---- A kernel's lasting parts ---- */
