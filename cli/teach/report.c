@@ -20,11 +20,11 @@
 
 const char report_help[] =
     "Usage: tally report -o FILE [OPTION...]\n"
-    "Writes a page that shows every kernel of the ladder in a browser, one or two side by side: "
-    "its\n"
-    "elements, lanes, warps, lines, banks and barriers, step by step, beside the line of source "
-    "that\n"
-    "does it; what it counts and wastes; measured times beside the roof; the texts' claims. The "
+    "Writes a page that shows every kernel of the ladder in a browser, one or two side by side.\n"
+    "Pictures show its threads, elements, lines, banks and registers, step by step, beside the "
+    "line\n"
+    "of plain CUDA that does it and the course's text. It has a guided tour, exercises, measured\n"
+    "times beside the roof, and the texts' claims. Its address names the step, for a link. The "
     "page\n"
     "is one file and needs no network.\n"
     "\n"

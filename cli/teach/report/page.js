@@ -325,7 +325,7 @@ function showTables(i, tables) {
 
 /* ---- The pictures of a step ---- */
 
-const canvasFrame = (title, words, key) => `<h4>${title}</h4><div class="scroll"><canvas ${key === undefined ? "" : `tabindex="0" data-array="${key}" `}role="img"
+const canvasFrame = (title, words, key) => `<h4>${title}</h4><div class="scroll"><canvas ${key === undefined ? "" : `tabindex="0" data-array="${key}" aria-description="Arrow keys tell values, Enter opens a row" `}role="img"
   aria-label="${escaped(words)}"></canvas></div>`;
 
 function showPictures(v, i, at) {
