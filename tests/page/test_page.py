@@ -428,7 +428,7 @@ def test_tour(opened):
             assert int(number) == wanted[name](explain(*k, steps=steps)), name
         else:
             assert number == "100.0%"
-        assert len(rest.split()) < 35
+        assert len(rest.split()) < 35 and len(re.findall(r"[.!?](?:\s|$)", rest)) == 1
         if i + 1 < len(names):
             opened.js("$('tour-on').click()")
     assert not opened.by("tour-on").is_enabled() and "tour=14" in opened.js("return location.hash")

@@ -40,7 +40,7 @@ const kinds = [
   { kind: "written", of: (k, at) => firstWrite(at),
     text: (k, at) => `${stepName(at)} what does ${firstWrite(at).array}[${firstWrite(at).elements[0]}] become?`,
     answer: (k, at) => firstWrite(at).values[0],
-    hint: "Go to the step before, and add the elements that the thread combines." },
+    hint: "Which elements does the marked line read for it? Take their values before the step." },
   { kind: "taken_from", of: (k, at) => firstExchange(at),
     text: (k, at) => `${stepName(at)} from which thread does thread ${firstExchange(at).threads[0]} take a value by the first shuffle?`,
     answer: (k, at) => firstExchange(at).elements[0],

@@ -10,7 +10,7 @@ const roofShare = name => {
  * number and the sentence that goes on from it. `a` is the kernel to show where the rung has no steps. */
 const stops = [
   { rung: "sequential", a: "interleaved-modulo", tell: at => [at.counts.useful,
-    `additions, one after another, is what one processor does. A tree does as many, side by side, in ${at.counts.steps} steps.`] },
+    `additions, one after another, are a loop's work, and a tree does as many, side by side, in ${at.counts.steps} steps.`] },
   { rung: "interleaved-modulo", step: 5, tell: at => [at.step.active_warps,
     `warps are at work in step ${at.step.step}, each for the sake of ${plural(at.step.sums.operations / at.step.active_warps, "thread")}: the orange lanes are paid for and idle.`] },
   { rung: "interleaved-mask", b: "interleaved-modulo", step: 5, tell: at => [at.counts.issued,
@@ -20,12 +20,12 @@ const stops = [
   { rung: "contiguous", b: "interleaved-index", step: 2, tell: at => [at.counts.transactions,
     `lines of memory in place of ${at.besides.transactions}, because the elements of a warp are neighbours.`] },
   { rung: "shared-modulo", b: "contiguous", step: 2, tell: at => [at.counts.transactions,
-    `lines in place of ${at.besides.transactions}: each element comes from global memory once. But the old tree is back, with ${at.counts.bank_conflicts} bank conflicts.`] },
+    `lines in place of ${at.besides.transactions}, as each element comes from global memory once; but the old tree is back, with ${at.counts.bank_conflicts} bank conflicts.`] },
   { rung: "shared-contiguous", b: "shared-modulo", step: 2, tell: at => [at.counts.bank_conflicts,
     `bank conflicts in place of ${at.besides.bank_conflicts}: a warp works on 32 neighbours, one in each bank.`] },
   { rung: "shared", b: "shared-contiguous", tell: at => [at.counts.barriers,
     `barriers in place of ${at.besides.barriers}: each thread adds its two elements on the way into shared memory.`] },
-  { rung: "coarsened", b: "shared", n: 4096, block: 256, tell: at => [at.counts.all_barriers,
+  { rung: "coarsened", b: "shared", n: 4096, block: 64, tell: at => [at.counts.all_barriers,
     `barriers of all blocks in place of ${at.besides.all_barriers}: each thread adds several elements before one tree begins.`] },
   { rung: "grid-stride", b: "coarsened", n: 4096, block: 64, coarsen: 1, tell: at => [at.kernel.launches[0].blocks.length,
     `blocks, four for each of the model's multiprocessors, however long the array is, where coarsened by 1 has ${at.beside.launches[0].blocks.length}, and more for more elements.`] },
