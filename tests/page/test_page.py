@@ -459,6 +459,7 @@ def test_exercises_have_the_models_answers(opened):
         opened.choose(a=rung["index"], n=256, block=64, coarsen=2)
         asked = opened.js("""return questionsOf(views[0].kernel, views[0].steps).map(q => ({ kind: q.kind, answer: q.answer, text: q.text,
             at: q.whole ? null : [q.at.launch, q.at.block, q.at.step.step] }))""")
+        assert opened.js("return questionsOf(views[0].kernel, views[0].steps).every(q => views[0].steps[q.place] === q.at)")
         run = explain(rung["name"], 256, 64, 2 if rung["coarsens"] else 4)
         assert len({q["kind"] for q in asked}) >= 6
         for q in asked:
@@ -484,6 +485,10 @@ def test_exercises(opened):
         if see:
             break
         opened.js("$('more-exercises').click()")
+    texts = opened.js("return asked.map(q => q.text + q.at.step.step)")
+    opened.choose(b=1)  # the questions stay
+    assert opened.js("return asked.map(q => q.text + q.at.step.step)") == texts
+    see = opened.driver.find_elements(By.CSS_SELECTOR, "[data-see]")
     want = opened.js("return asked[arguments[0]].at.step.step", int(see[0].get_attribute("data-see")))
     see[0].click()
     assert opened.text("where").startswith(f"{want} of")

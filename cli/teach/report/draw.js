@@ -138,7 +138,7 @@ function drawLinks(g, links, { mid, cell, top, bottom, row, c }) {
 function drawGrid(canvas, t, room) {
   const c = palette(), start = t.first - t.first % WARP, rows = Math.floor((t.last - start) / WARP) + 1, left = 34;
   const cell = Math.max(4, Math.min(30, (room - left - 1) / WARP)), top = cell < 12 ? 0 : 16;
-  const high = Math.max(3, Math.min(cell < 18 ? cell : 20, Math.max(5, 160 / rows)));
+  const high = Math.max(3, Math.min(cell < 18 ? cell : 20, 160 / rows));
   const g = prepare(canvas, left + WARP * cell + 1, top + rows * high + 1), every = Math.ceil(11 / high);
   g.font = font(10); g.fillStyle = c.soft; g.textAlign = "center";
   for (let k = 0; top && k < WARP; k += cell < 18 ? 4 : 1) g.fillText(k, left + (k + 0.5) * cell, 7);

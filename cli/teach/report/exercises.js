@@ -74,8 +74,8 @@ function chance(seed) {
 
 /* Returns all questions that a kernel's steps of one block have. */
 function questionsOf(kernel, steps) {
-  return kinds.flatMap(q => (q.whole ? [steps[0]] : steps).filter(at => q.of(kernel, at)).map(at => ({ kind: q.kind, at, whole: !!q.whole,
-    text: q.text(kernel, at), answer: q.answer(kernel, at), hint: q.hint })));
+  return kinds.flatMap(q => (q.whole ? [steps[0]] : steps).filter(at => q.of(kernel, at)).map(at => ({ kind: q.kind, at,
+    place: steps.indexOf(at), whole: !!q.whole, text: q.text(kernel, at), answer: q.answer(kernel, at), hint: q.hint })));
 }
 
 /* Draws ASKED questions, each of another kind. */
@@ -92,6 +92,9 @@ function drawQuestions(kernel, steps, seed) {
 /* ---- On the page ---- */
 
 let asked = [];
+
+/* The kernel and the block that the questions are about, as a text. */
+const askedAbout = () => views.length ? views[0].kernel.command + "; block " + chosen.shown : "";
 
 function ask(kernel, seed = Math.floor(Math.random() * 2 ** 32)) {
   asked = drawQuestions(kernel, views[0].steps, seed).map(q => ({ ...q, misses: 0 }));
@@ -121,7 +124,7 @@ function listenToExercises() {
   $("exercise-list").addEventListener("click", event => {
     const see = event.target.closest("[data-see]");
     if (!see) return;
-    goTo(views[0].steps.indexOf(asked[see.dataset.see].at));
+    goTo(asked[see.dataset.see].place);
     $("pictures").scrollIntoView({ block: "center" });
   });
   $("more-exercises").addEventListener("click", () => ask(views[0].kernel));

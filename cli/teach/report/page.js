@@ -103,7 +103,7 @@ const countNames = { steps: "steps", rounds: "rounds", barriers: "barriers", use
 
 const pictureFrame = (kernel, i) => `<figure class="picture" id="picture-${i}" aria-labelledby="name-${i}">
     <figcaption><h3 id="name-${i}">${escaped(kernel.name)}</h3><p data-part="headline"></p></figcaption>
-    <h4>slots above, lines below</h4><div data-part="timeline"></div><p class="step-line" data-part="line"></p>
+    <h4><span class="more">cost of each step: </span>slots above, lines below</h4><div data-part="timeline"></div><p class="step-line" data-part="line"></p>
     <div data-part="threads"></div><div data-part="arrays"></div><p class="hover" data-part="hover" aria-live="polite"></p></figure>`;
 
 const panelFrame = (kernel, i) => `<article class="panel" id="panel-${i}" aria-labelledby="text-${i}">
@@ -150,13 +150,13 @@ function showKernels(list) {
   $("shown").max = blocks - 1;
   $("shown").value = chosen.shown;
   $("shown").disabled = $("shown").parentElement.hidden = blocks === 1;
-  const before = views[0]?.kernel.command;
+  const before = askedAbout();
   views = list.map(kernel => ({ kernel, steps: stepsOf(kernel) }));
   $("pictures").innerHTML = list.map(pictureFrame).join("");
   $("panels").innerHTML = list.map(panelFrame).join("");
   views.forEach(fillPanel);
   showStep(chosen.step);
-  if (before !== list[0].command) ask(list[0]);
+  if (before !== askedAbout()) ask(list[0]);
 }
 
 /* ---- A step ---- */
