@@ -68,7 +68,7 @@ static void write_embedded(FILE *f, const char *name) {
     if (text) fputs(text, f);
 }
 
-/* The page's script: each file uses those before it; page.js starts it. */
+/* The page's script, in one piece; page.js, the last file, starts it. */
 static void write_script(FILE *f) {
     static const char *const files[] = {"steps.js",    "markdown.js", "kernels.js",   "draw.js",
                                         "measured.js", "tour.js",     "exercises.js", "page.js"};

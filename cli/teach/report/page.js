@@ -40,11 +40,11 @@ function fillControls() {
   $("coarsen").disabled = $("coarsen").parentElement.hidden = !coarsens;
 }
 
-/* Takes a change of `chosen`, and shows it. Another length, block or factor begins at step 1. `history` says what becomes of
+/* Takes a change of `chosen`, and shows it. Another length, block or factor begins at step 1. `entry` says what becomes of
  * the address: "push" adds one for Back to leave, "replace" and "keep" do not. */
-async function choose(change, history = "push") {
+async function choose(change, entry = "push") {
   const mine = ++turn;
-  if (history !== "keep") writeAddress("replace"); /* the step that is left */
+  if (entry !== "keep") writeAddress("replace"); /* the step that is left */
   if (["n", "block", "coarsen", "shown"].some(key => key in change && change[key] !== chosen[key])) chosen.step = 0;
   Object.assign(chosen, change);
   chosen.n = nearest(page.lengths.map(l => l.n), chosen.n);
@@ -54,7 +54,7 @@ async function choose(change, history = "push") {
   fillControls();
   showKernels([chosen.a, chosen.b].filter((i, k) => i >= 0 || k === 0).map(i => ladderKernel(chunk, i, chosen)));
   showTour();
-  writeAddress(history);
+  writeAddress(entry);
 }
 
 /* ---- The address: #kernel=contiguous&compare=shared&n=1024&block=512&step=3 ---- */
@@ -70,10 +70,10 @@ function address() {
   return "#" + q;
 }
 
-function writeAddress(history) {
+function writeAddress(entry) {
   clearTimeout(addressTimer);
-  if (history === "keep" || !views.length || location.hash === address()) return;
-  window.history[history === "push" ? "pushState" : "replaceState"](null, "", address());
+  if (entry === "keep" || !views.length || location.hash === address()) return;
+  history[entry === "push" ? "pushState" : "replaceState"](null, "", address());
 }
 
 /* A browser refuses many addresses a second; so the last step of a quick row gets one. */
@@ -333,7 +333,8 @@ function showPictures(v, i, at) {
   showThreads(i, v.kernel, s, rounds);
   part(i, "arrays").innerHTML = arrays.map((t, k) => canvasFrame(arrayTitle(t), arrayWords(t), k)).join("");
   arrays.forEach((t, k) => drawArray(part(i, "arrays").querySelector(`[data-array="${k}"]`), t, v, i));
-  part(i, "hover").textContent = arrays.some(t => !isStrip(t)) ? "Point at an element for its value; click for its row." : "";
+  const hint = arrays.some(t => !isStrip(t)) ? "Point at an element for its value; click for its row." : "";
+  if (part(i, "hover").textContent !== hint) part(i, "hover").textContent = hint; /* a screen reader says what changes */
   const exchanges = rounds.length ? [["exchanges", `${plural(rounds.length, "exchange")} of registers, as a table`, () => exchangeTable(rounds)]] : [];
   showTables(i, [...arrays.map(t => [t.name, `Values of <code>${escaped(t.name)}</code> in this step`, () => valueTable(t)]), ...exchanges]);
 }
