@@ -255,7 +255,7 @@ static int by_start(const void *a, const void *b) {
                                     : (int)x->thread - (int)y->thread;
 }
 
-static void place_links(struct picture *p, struct picture_strip *strip) {
+void picture_place_links(struct picture *p, struct picture_strip *strip) {
     if (!strip->link_count) return;
     uint64_t *ends =
         calloc(strip->link_count + 1, sizeof *ends); /* 1 + the last element of a row */
@@ -266,6 +266,7 @@ static void place_links(struct picture *p, struct picture_strip *strip) {
     qsort(strip->links, strip->link_count, sizeof *strip->links, by_start);
     for (size_t i = 0; i < strip->link_count; i++) {
         struct picture_link *l = &strip->links[i];
+        if (l->crosses) continue;
         while (ends[l->row] > l->from[0])
             l->row++;
         ends[l->row] = l->from[l->count - 1] + 1;
@@ -411,7 +412,7 @@ static void make_step(struct maker *m, const tally_ladder_step *s) {
 static void remember(struct maker *m) {
     for (size_t i = 0; i < m->step->strip_count; i++) {
         struct picture_strip *strip = &m->step->strips[i];
-        place_links(m->picture, strip);
+        picture_place_links(m->picture, strip);
         struct known *k = strip->registers ? NULL : find_array(m->arrays, strip->name);
         for (size_t c = 0; k && c < strip->count; c++) {
             const struct picture_cell *cell = &strip->cells[c];
@@ -475,15 +476,17 @@ bool picture_make(const struct explanation *e, const struct seen_step *steps, si
     return !out->lost;
 }
 
+void picture_free_strip(struct picture_strip *strip) {
+    for (size_t l = 0; l < strip->link_count; l++)
+        free(strip->links[l].from);
+    free(strip->links);
+    free(strip->cells);
+}
+
 void picture_free(struct picture *p) {
     for (size_t i = 0; i < p->count; i++) {
-        for (size_t s = 0; s < p->steps[i].strip_count; s++) {
-            struct picture_strip *strip = &p->steps[i].strips[s];
-            for (size_t l = 0; l < strip->link_count; l++)
-                free(strip->links[l].from);
-            free(strip->links);
-            free(strip->cells);
-        }
+        for (size_t s = 0; s < p->steps[i].strip_count; s++)
+            picture_free_strip(&p->steps[i].strips[s]);
         free(p->steps[i].strips);
     }
     free(p->steps);

@@ -2,7 +2,8 @@
  * picture.h - what there is to draw of a kernel's step: rows of elements, and which thread combines which.
  *
  * A strip is a row of elements that lie side by side in one array, or of the lanes' registers. A link goes
- * from a thread to the elements that it combines. picture_text.c and picture_svg.c draw them.
+ * from a thread to the elements that it combines. picture_text.c and picture_svg.c draw them; picture_fold.c
+ * makes rows of long strips.
  */
 #ifndef TALLY_CLI_PICTURE_H
 #define TALLY_CLI_PICTURE_H
@@ -26,7 +27,8 @@ struct picture_link {
     size_t count;
     bool returns; /* the result is written to this strip ... */
     uint64_t to;  /* ... here */
-    unsigned row; /* links of one row do not overlap */
+    bool crosses; /* it leaves its row of a folded strip, and is drawn in words */
+    unsigned row; /* links of one row do not overlap; those that cross take none */
 };
 
 struct picture_strip {
@@ -44,6 +46,7 @@ struct picture_step {
     const tally_ladder_step *step;
     struct picture_strip *strips; /* in the order in which they are touched */
     size_t strip_count;
+    size_t left_out;  /* rows of folded strips that the step does not touch */
     bool applies;     /* some thread applies the operator */
     unsigned threads; /* so many do */
     char file[40];    /* the line that does it */
@@ -63,6 +66,12 @@ struct picture {
 bool picture_make(const struct explanation *e, const struct seen_step *steps, size_t count,
                   struct picture *out);
 void picture_free(struct picture *picture);
+
+/* Makes rows of 32 cells of longer strips. False without memory. */
+bool picture_fold(struct picture *picture);
+/* Puts links that overlap into different rows. */
+void picture_place_links(struct picture *picture, struct picture_strip *strip);
+void picture_free_strip(struct picture_strip *strip);
 
 /* Returns how many cells the longest strip has. */
 size_t picture_widest(const struct picture *picture);

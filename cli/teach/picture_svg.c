@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 40, HIGH = 26, LEFT = 84, ROW = 20, GAP = 18, CELLS_MAX = 256 };
+enum { CELL = 40, HIGH = 26, LEFT = 84, ROW = 20, GAP = 18, CELLS_MAX = 2048, GLYPH = 8 };
 
 static const char style[] =
     "  svg { color-scheme: light dark }\n"
@@ -82,9 +82,32 @@ static bool has_after(const struct picture_strip *s) {
     return false;
 }
 
+static bool has_crossing(const struct picture_strip *s) {
+    for (size_t i = 0; i < s->link_count; i++)
+        if (s->links[i].crosses) return true;
+    return false;
+}
+
+/* Returns the room for links between the values before and after. */
+static double link_height(const struct picture_strip *s) {
+    const double rows = s->rows ? s->rows * ROW + 10 : 2, words = has_crossing(s) ? 2 * ROW - 4 : 0;
+    return rows > words ? rows : words;
+}
+
 static double strip_height(const struct picture_strip *s) {
-    return 16 + (has_before(s) ? HIGH : 0) + s->rows * ROW + (s->rows ? 10 : 2) +
-           (has_after(s) ? HIGH : 0) + GAP;
+    return 16 + (has_before(s) ? HIGH : 0) + link_height(s) + (has_after(s) ? HIGH : 0) + GAP;
+}
+
+/* Writes a value in the middle of a cell; one that is longer than the cell is squeezed. */
+static void write_value(FILE *f, double x, double y, const char *value) {
+    if (strlen(value) * GLYPH <= CELL) {
+        write_text(f, x, y, "v", "%s", value);
+        return;
+    }
+    fprintf(f,
+            "<text x=\"%g\" y=\"%g\" class=\"v\" textLength=\"%d\" "
+            "lengthAdjust=\"spacingAndGlyphs\">%s</text>\n",
+            x, y, CELL - 4, value);
 }
 
 static void write_cells(FILE *f, const struct picture_strip *s, double y, bool after) {
@@ -97,7 +120,7 @@ static void write_cells(FILE *f, const struct picture_strip *s, double y, bool a
                 after     ? " new"
                 : c->read ? " read"
                           : "");
-        if (*value) write_text(f, middle(s, s->first + i), y + 18, "v", "%s", value);
+        if (*value) write_value(f, middle(s, s->first + i), y + 18, value);
     }
 }
 
@@ -120,6 +143,15 @@ static void write_link(FILE *f, const struct picture_strip *s, const struct pict
         write_text(f, from, y + 11, "t", "%u", l->thread);
 }
 
+/* Names the thread of a link that leaves the row, and below it the other element that it reads: "5", "+37". */
+static void write_crossing(FILE *f, const struct picture_strip *s, const struct picture_link *l,
+                           double top) {
+    const uint64_t at = l->returns ? l->to : l->from[0];
+    const uint64_t other = l->from[0] == at ? l->from[l->count - 1] : l->from[0];
+    write_text(f, middle(s, at), top + 14, "t", "%u", l->thread);
+    write_text(f, middle(s, at), top + 30, "i", "+%" PRIu64 "%s", other, l->count > 2 ? ".." : "");
+}
+
 static double write_strip(FILE *f, const struct picture_strip *s, double y) {
     write_text(f, 8, y + 11, "soft", "%s", s->registers ? "lane" : s->name);
     for (size_t i = 0; i < s->count; i++)
@@ -130,10 +162,13 @@ static double write_strip(FILE *f, const struct picture_strip *s, double y) {
         write_cells(f, s, at, false);
         at += HIGH;
     }
-    const double after = at + s->rows * ROW + (s->rows ? 10 : 2);
+    const double after = at + link_height(s);
     if (s->link_count) write_text(f, 8, at + 12, "soft", "thread");
     for (size_t i = 0; i < s->link_count; i++)
-        write_link(f, s, &s->links[i], at, after);
+        if (s->links[i].crosses)
+            write_crossing(f, s, &s->links[i], at);
+        else
+            write_link(f, s, &s->links[i], at, after);
     if (has_after(s)) {
         write_text(f, 8, after + 18, "soft", "%s", s->registers ? "gets" : "after");
         write_cells(f, s, after, true);
@@ -144,7 +179,7 @@ static double write_strip(FILE *f, const struct picture_strip *s, double y) {
 /* ---- Steps ---- */
 
 static double step_height(const struct picture_step *p) {
-    double height = 26 + (p->line ? 20 : 0) + (*p->memory ? 20 : 0) + 26;
+    double height = 26 + (p->line ? 20 : 0) + (p->left_out ? 20 : 0) + (*p->memory ? 20 : 0) + 26;
     for (size_t i = 0; i < p->strip_count; i++)
         height += strip_height(&p->strips[i]);
     return height;
@@ -168,6 +203,11 @@ static double write_step(FILE *f, const struct picture_step *p, double y, double
     }
     for (size_t i = 0; i < p->strip_count; i++)
         y = write_strip(f, &p->strips[i], y);
+    if (p->left_out) {
+        write_text(f, 8, y + 4, "soft", "%zu row%s of elements not touched", p->left_out,
+                   p->left_out == 1 ? "" : "s");
+        y += 20;
+    }
     if (*p->memory) {
         write_text(f, 8, y + 4, "soft", "%s", p->memory);
         y += 20;
@@ -252,7 +292,8 @@ static bool add_block(struct drawing *d, const struct explanation *e, size_t lau
         return d->count++, false;
     snprintf(d->titles[d->count++], sizeof *d->titles, "Launch %zu, block %u of %" PRIu64,
              launch + 1, last ? l->last_block : 0, l->blocks);
-    if (picture_widest(p) <= CELLS_MAX) return true;
+    if (picture_widest(p) <= CELLS_MAX)
+        return picture_fold(p) || (failed("no memory to draw the steps"), false);
     failed("a row of %zu elements is too wide to draw; up to %d are drawn: choose a smaller -n or "
            "--block",
            picture_widest(p), CELLS_MAX);

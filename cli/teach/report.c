@@ -20,11 +20,11 @@
 
 const char report_help[] =
     "Usage: tally report -o FILE [OPTION...]\n"
-    "Writes a page that shows every kernel of the ladder in a browser, one or two side by side: "
-    "its\n"
-    "elements, lanes, warps, lines, banks and barriers, step by step, beside the line of source "
-    "that\n"
-    "does it; what it counts and wastes; measured times beside the roof; the texts' claims. The "
+    "Writes a page that shows every kernel of the ladder in a browser, one or two side by side.\n"
+    "Pictures show its threads, elements, lines, banks and registers, step by step, beside the "
+    "line\n"
+    "of plain CUDA that does it and the course's text. It has a guided tour, exercises, measured\n"
+    "times beside the roof, and the texts' claims. Its address names the step, for a link. The "
     "page\n"
     "is one file and needs no network.\n"
     "\n"
@@ -55,6 +55,7 @@ static struct json_object *make_data(const struct report *r) {
     json_text(page, "version", tally_version());
     report_add_rungs(page);
     report_add_measured(page);
+    json_text(page, "course", report_file("ladder.md"));
     const char *claims = report_file("claims.md");
     if (claims) json_text(page, "claims", claims);
     if (!r->measures || report_measure(page, r->device)) return page;
@@ -67,16 +68,31 @@ static void write_embedded(FILE *f, const char *name) {
     if (text) fputs(text, f);
 }
 
+/* The page's script, in one piece; page.js, the last file, starts it. */
+static void write_script(FILE *f) {
+    static const char *const files[] = {"steps.js",    "markdown.js", "kernels.js",   "draw.js",
+                                        "measured.js", "tour.js",     "exercises.js", "page.js"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        write_embedded(f, files[i]);
+}
+
+/* The rungs as a list, for who has no script. */
+static void write_rungs(FILE *f) {
+    for (size_t i = 0; tally_ladder_rung(i); i++)
+        fprintf(f, "<li><b>%s</b>: %s</li>\n", tally_ladder_rung(i)->name,
+                tally_ladder_rung(i)->idea);
+}
+
 static bool write_part(FILE *f, const char *part, struct json_object *data) {
     if (strcmp(part, "style") == 0) return write_embedded(f, "page.css"), true;
-    if (strcmp(part, "script") == 0)
-        return write_embedded(f, "steps.js"), write_embedded(f, "page.js"), true;
+    if (strcmp(part, "script") == 0) return write_script(f), true;
+    if (strcmp(part, "rungs") == 0) return write_rungs(f), true;
     if (strcmp(part, "steps") == 0) return report_write_steps(f);
     write_json(f, data);
     return true;
 }
 
-/* Writes page.html; {{style}}, {{script}}, {{data}} and {{steps}} in it become these. */
+/* Writes page.html; {{style}}, {{script}}, {{rungs}}, {{data}} and {{steps}} in it become these. */
 static bool write_page(FILE *f, struct json_object *data) {
     const char *at = report_file("page.html");
     for (const char *mark; at && (mark = strstr(at, "{{"));) {

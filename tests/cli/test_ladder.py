@@ -568,7 +568,29 @@ def test_drawn_within_the_width(tally, rung, n, block):
 def test_too_wide_to_draw(tally):
     line = tally.fails("explain", "shared", "-n", 64, "--block", 32, "--draw", env={**os.environ, "COLUMNS": "80"})
     assert "a row of 64 elements needs" in line and "here are 80" in line
-    assert "too wide to draw" in tally.fails("explain", "shared", "-n", 1024, "--block", 512, "--svg", "-")
+    assert "too wide to draw" in tally.fails("explain", "coarsened", "-n", 4096, "--block", 512, "--coarsen", 8, "--svg", "-")
+
+
+@pytest.mark.parametrize("n,block", [(64, 32), (100, 64), (600, 512)])
+def test_wide_arrays_are_folded(tally, n, block):
+    """A picture is no wider for 600 elements than for 33: 32 a row. All that a step writes is in it, with its thread."""
+    args = ["explain", "shared-contiguous", "-n", n, "--block", block]
+    svg = ElementTree.fromstring(tally(*args, "--svg", "-"))
+    steps = [s for s in json.loads(tally(*args, "--json", "--steps"))["steps"] if s["launch"] == s["block"] == 0]
+    name = "{http://www.w3.org/2000/svg}"
+    assert float(svg.get("width")) <= 84 + 32 * 40 + 16
+    groups = svg.findall(name + "g")[:len(steps)]
+    for s, g in zip(steps, groups):
+        texts = lambda kind: sorted(int(e.text) for e in g.iter(name + "text") if e.get("class") == kind and e.text.isdigit())
+        written = [(e, t) for a in s["accesses"] if a["act"] == "write" for e, t in zip(a["elements"], a["threads"])]
+        assert sum(r.get("class") == "cell new" for r in g.iter(name + "rect")) == len(written)
+        if s["operations"] and s["stride"]:
+            assert texts("t") == sorted(t for _, t in written)
+            crossing = sorted(f"+{e + s['stride']}" for e, _ in written if e // 32 != (e + s["stride"]) // 32)
+            assert sorted(e.text for e in g.iter(name + "text") if e.get("class") == "i" and e.text[0] == "+") == crossing
+            rows = {k // 32 for e, _ in written for k in (e, e + s["stride"])}
+            shown = [int(e.text) for e in g.iter(name + "text") if e.get("class") == "i" and e.text.isdigit()]
+            assert {e // 32 for e in shown} == rows
 
 
 @pytest.mark.parametrize("rung", KERNELS)

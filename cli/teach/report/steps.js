@@ -1,5 +1,5 @@
-/* steps.js - the model's records, unpacked, and what memory holds at a step: values are those that the model saw
- * written, put where it saw them written. report_data.c says how the records are laid out. */
+/* steps.js - the model's records, unpacked, and the values in memory before a step: those that the model saw written,
+ * where it saw them written. report_data.c says how the records are laid out. */
 "use strict";
 
 const READ = 0, WRITE = 1, ATOMIC = 2, EXCHANGE = 3, APPLY = 4, WARP = 32;
@@ -46,18 +46,15 @@ function readStep(chunk, launch, raw) {
     active_warps: list.filter(w => w.mask).length, accesses: accesses.map(a => readAccess(chunk, a)) };
 }
 
-/* The run of a rung: { launches: [{ n, blocks: [[step...]...] }], correct, value, counts }. */
+/* Returns { launches: [{ n, blocks: [[step...]...] }], correct, value, counts } of a run; null where there is none. */
 function findRun(chunk, rung, block, coarsen) {
   const raw = chunk.runs.find(r => r[0] === rung && r[1] === block && r[2] === coarsen);
   if (!raw) return null;
-  if (!raw.ready) {
-    raw.ready = { correct: !!raw[4], value: raw[6], counts: raw[7], launches: raw[3].map(([n, steps], i) => {
-      const blocks = [];
-      for (const s of steps) (blocks[s[0]] ??= []).push(s);
-      return { n, blocks: blocks.map(list => list.map(s => readStep(chunk, i, s))) };
-    }) };
-  }
-  return raw.ready;
+  return raw.ready ??= { correct: !!raw[4], value: raw[6], counts: raw[7], launches: raw[3].map(([n, steps], i) => {
+    const blocks = [];
+    for (const s of steps) (blocks[s[0]] ??= []).push(s);
+    return { n, blocks: blocks.map(list => list.map(s => readStep(chunk, i, s))) };
+  }) };
 }
 
 /* Arrays in memory: a Map of element to value, by name. */
@@ -78,12 +75,12 @@ class Memory {
   }
 }
 
-/* What memory holds before step `index` of `block` in `launch`. */
-function memoryBefore(chunk, run, launch, block, index) {
-  const memory = new Memory(chunk.x), shared = new Set();
+/* Returns the memory before step `index` of `block` in `launch`. */
+function memoryBefore(kernel, launch, block, index) {
+  const memory = new Memory(kernel.x), shared = new Set();
   for (let l = 0; l <= launch; l++) {
     if (l > 0) memory.nextLaunch();
-    const blocks = run.launches[l].blocks, end = l < launch ? blocks.length : block + 1;
+    const blocks = kernel.launches[l].blocks, end = l < launch ? blocks.length : block + 1;
     for (let b = 0; b < end; b++) {
       memory.drop(shared);
       const steps = l === launch && b === block ? blocks[b].slice(0, index) : blocks[b];
@@ -96,8 +93,8 @@ function memoryBefore(chunk, run, launch, block, index) {
   return memory;
 }
 
-/* What each thread combines in a step: { thread, reads: [{ array, element }], to } - what it has read since it last
- * wrote, if it has applied the operator since - and the exchanges, round by round. */
+/* Returns { links, rounds } of a step. A link is { thread, reads: [{ array, element }], to }: what a thread has read since
+ * it last wrote, if it has applied the operator since. `rounds` has the exchanges of registers, round by round. */
 function gather(step) {
   const threads = new Map(), links = [], rounds = [], counts = {};
   const close = (t, to) => {
