@@ -177,6 +177,12 @@ TALLY_API double tally_value_double(const tally_value *value);
  * for those; "none" for a value of no type), with a final NUL, into text[0..size); 32 bytes always
  * suffice, and a NULL text gets nothing. Returns its length. */
 TALLY_API size_t tally_value_print(const tally_value *value, char *text, size_t size);
+/* Converts the value to another type, rounded once, ties to even. A floating type gets infinity for what is beyond its
+ * greatest number, and the canonical NaN for a NaN. An integer type gets the nearest integer: TALLY_ERANGE where that
+ * does not fit, or where the value is a NaN or an infinity. TALLY_ETYPE where one of the two types is none. `out` may be
+ * `value`; on an error it is as it was. */
+TALLY_API tally_status tally_value_convert(const tally_value *value, tally_type type,
+                                           tally_value *out);
 
 /* Lets the calling thread's later calls be ended early: by a signal, a deadline, a button. While one works,
  * stop(context) is called on this thread some hundred times a second; where it returns not 0, the call
@@ -466,6 +472,14 @@ TALLY_API tally_status tally_state_value(const tally_state *state, tally_value *
  * norm1, sumsq and dot. divisor is not 0. */
 TALLY_API tally_status tally_state_divided(const tally_state *state, int64_t divisor,
                                            tally_type type, tally_value *out);
+
+/* Writes the state's i-th value exactly, before any rounding, in decimal digits: "-18446744073709551616" for integers
+ * beyond 64 bits, too, and "0.3000000000000000166..." to the last digit for floats; "nan", "inf" or "-inf" for those.
+ * For sum, norm1, sumsq and dot; TALLY_EUNSUPPORTED for other operators and for fast sums. *length becomes the number
+ * of bytes before the final NUL, at most 2900; text[0..size) gets them, and where `size` is not greater than *length
+ * nothing but the length: TALLY_EINVAL. A `text` of NULL asks for the length alone. */
+TALLY_API tally_status tally_state_print(const tally_state *state, size_t i, char *text,
+                                         size_t size, size_t *length);
 
 /* Bytes of the saved state. */
 TALLY_API size_t tally_state_size(const tally_state *state);

@@ -5,7 +5,6 @@
 #include "bench/bench_data.h"
 
 #include "common/types.h"
-#include "input/narrow.h"
 
 #include <math.h>
 #include <string.h>
@@ -77,12 +76,18 @@ enum { FRACTION_f16 = 10, FRACTION_bf16 = 7, FRACTION_f32 = 23, FRACTION_f64 = 5
 #define SPAN_f32  20
 #define SPAN_f64  20
 
+static uint64_t converted(double x, tally_type type) {
+    tally_value value = {.type = TALLY_F64, .as.f64 = x};
+    tally_value_convert(&value, type, &value);
+    return tally_value_bits(&value);
+}
+
 static uint64_t bits_f16(double x) {
-    return narrow_f16(x);
+    return converted(x, TALLY_F16);
 }
 
 static uint64_t bits_bf16(double x) {
-    return narrow_bf16(x);
+    return converted(x, TALLY_BF16);
 }
 
 static uint64_t bits_f32(double x) {

@@ -12,7 +12,6 @@
 
 #include "common/types.h"
 #include "input/decimal_powers.h"
-#include "input/narrow.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -79,6 +78,13 @@ static double read_odd(const char *text, char **end) {
     return is_odd(below) ? below : above;
 }
 
+/* Returns the bits of the nearest f16 or bf16. */
+static uint16_t nearest_half(tally_type type, double x) {
+    tally_value value = {.type = TALLY_F64, .as.f64 = x};
+    tally_value_convert(&value, type, &value);
+    return (uint16_t)tally_value_bits(&value);
+}
+
 /* Returns the text with e in the place of Fortran's d, as in 1.0D+05, in `out`; the text itself
  * where there is none. */
 static const char *exponent_letter(const char *text, char out[FORTRAN_BYTES]) {
@@ -104,10 +110,8 @@ static enum decimal_result read_floating(tally_type type, const char *text, void
     text = exponent_letter(text, with_e);
     switch (type) {
     case TALLY_F16:
-        value.half = narrow_f16(read_odd(text, &end));
-        break;
     case TALLY_BF16:
-        value.half = narrow_bf16(read_odd(text, &end));
+        value.half = nearest_half(type, read_odd(text, &end));
         break;
     case TALLY_F32:
         value.f32 = strtof(text, &end);

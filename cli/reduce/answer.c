@@ -6,22 +6,33 @@
 
 #include "common/json.h"
 #include "common/message.h"
-#include "reduce/wide.h"
+#include "common/types.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Bytes of an integer's digits: 2^64 squares of 64-bit integers add up to less than 2^192, 58 digits. */
+enum { WHOLE_TEXT = 64 };
 
 struct answer {
     uint64_t n;
     size_t count;
     tally_value value[TALLY_VALUES_MAX];
     tally_op op[TALLY_VALUES_MAX];
-    char whole[TALLY_VALUES_MAX][WIDE_TEXT]; /* a value that does not fit its type; else "" */
-    char money[MONEY_TEXT];                  /* the one value, of decimals; else "" */
+    char whole[TALLY_VALUES_MAX][WHOLE_TEXT]; /* a value that does not fit its type; else "" */
+    char money[MONEY_TEXT];                   /* the one value, of decimals; else "" */
 };
 
 /* ---- Lowering ---- */
+
+/* Prints the value of this index whole, where it is a sum, dot, norm1 or sumsq of integers. Returns false for others. */
+static bool print_whole(const tally_problem *problem, const tally_state *state, size_t value,
+                        char text[WHOLE_TEXT]) {
+    size_t length;
+    return !type_is_floating(problem->type) &&
+           tally_state_print(state, value, text, WHOLE_TEXT, &length) == TALLY_OK;
+}
 
 /* Why there is no one value: a product, then. */
 static int tell_range(const struct reduction *r, const tally_problem *problem,
@@ -40,7 +51,7 @@ static bool lower(const struct reduction *r, const tally_problem *problem, const
     if (status == TALLY_OK) status = tally_state_value(state, a->value);
     if (status == TALLY_ERANGE) {
         a->value[0].type = 0;
-        if (!wide_print(problem, state, 0, a->whole[0]))
+        if (!print_whole(problem, state, 0, a->whole[0]))
             return tell_range(r, problem, state), false;
         a->op[0] = problem->op;
         return true;
@@ -53,7 +64,7 @@ static bool lower(const struct reduction *r, const tally_problem *problem, const
     index_map_apply(index_map, problem, a->value, a->count);
     for (size_t i = 0; i < a->count; i++) {
         a->op[i] = tally_problem_value_op(problem, i);
-        if (a->value[i].type || !a->n || !wide_print(problem, state, i, a->whole[i]))
+        if (a->value[i].type || !a->n || !print_whole(problem, state, i, a->whole[i]))
             *a->whole[i] = 0;
     }
     return true;

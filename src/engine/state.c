@@ -7,6 +7,7 @@
 #include "base/invariant.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "exact/digits.h"
 #include "exact/lower.h"
 #include "problem/lower.h"
 
@@ -431,11 +432,11 @@ tally_status tally_state_value(const tally_state *state, tally_value *out) {
     return s;
 }
 
-static const struct exact_sum *sum_of(const tally_state *state) {
+/* Returns the exact sum that an operator's value is; NULL where its value is none. */
+static const struct exact_sum *sum_of(const tally_state *state, tally_op op) {
     if (problem_has(&state->plan, MONOID_FAST)) return NULL;
-    switch (state->asked.op) {
+    switch (op) {
     case TALLY_SUM:
-    case TALLY_MEAN:
         return &state->state.sum;
     case TALLY_NORM1:
         return &state->state.magnitudes;
@@ -448,10 +449,38 @@ static const struct exact_sum *sum_of(const tally_state *state) {
     }
 }
 
+tally_status tally_state_print(const tally_state *state, size_t i, char *text, size_t size,
+                               size_t *length) {
+    char whole[EXACT_DIGITS_ROOM];
+    if (!state || !length) return fail(TALLY_EINVAL, "tally_state_print: an argument is NULL");
+    if (i >= state->plan.values)
+        return fail(TALLY_EINVAL, "there is no value %zu: the problem has %u", i,
+                    state->plan.values);
+    TALLY_ASSERT(is_valid(state));
+    const struct exact_sum *sum = sum_of(state, state->plan.value[i].op);
+    if (!sum)
+        return fail(TALLY_EUNSUPPORTED, "%s is no exact sum, whose digits could be printed",
+                    problem_has(&state->plan, PART_FAST) ? "a fast sum"
+                                                         : tally_op_name(state->plan.value[i].op));
+    TALLY_PATH_OF(state_paths, STATE_PRINTED, (unsigned)state->plan.value[i].op,
+                  (unsigned)state->plan.type);
+    *length = exact_digits(sum, whole);
+    if (text && size <= *length)
+        return fail(TALLY_EINVAL, "the digits take %zu bytes, and there is room for %zu",
+                    *length + 1, size);
+    if (text) memcpy(text, whole, *length + 1);
+    return TALLY_OK;
+}
+
+/* Returns the operator whose exact sum is divided for one: a mean's is the sum. */
+static tally_op dividend(tally_op op) {
+    return op == TALLY_MEAN ? TALLY_SUM : op;
+}
+
 tally_status tally_state_divided(const tally_state *state, int64_t divisor, tally_type type,
                                  tally_value *out) {
     if (!state || !out) return fail(TALLY_EINVAL, "tally_state_divided: an argument is NULL");
-    const struct exact_sum *sum = sum_of(state);
+    const struct exact_sum *sum = sum_of(state, dividend(state->asked.op));
     if (!sum)
         return fail(TALLY_EUNSUPPORTED, "a state of %s has no exact sum to divide",
                     tally_op_name(state->asked.op));
@@ -469,13 +498,19 @@ tally_status tally_state_divided(const tally_state *state, int64_t divisor, tall
 /* ---- Paths --------------------------------------------------------------------------------- */
 
 #if defined(TALLY_DEBUG)
-static const char *const way_names[] = {
-    [STATE_MERGED] = "merged",         [STATE_SUBTRACTED] = "taken apart",
-    [STATE_NEGATED] = "negated",       [STATE_LOWERED] = "lowered",
-    [STATE_DIVIDED] = "divided",       [STATE_SAVED] = "saved",
-    [STATE_LOADED] = "loaded",         [STATE_TO_WORDS] = "to words",
-    [STATE_FROM_WORDS] = "from words", [STATE_TO_PARTS] = "to parts",
-    [STATE_FROM_PARTS] = "from parts", [STATE_PARTS_MERGED] = "merged as parts"};
+static const char *const way_names[] = {[STATE_MERGED] = "merged",
+                                        [STATE_SUBTRACTED] = "taken apart",
+                                        [STATE_NEGATED] = "negated",
+                                        [STATE_LOWERED] = "lowered",
+                                        [STATE_DIVIDED] = "divided",
+                                        [STATE_PRINTED] = "printed",
+                                        [STATE_SAVED] = "saved",
+                                        [STATE_LOADED] = "loaded",
+                                        [STATE_TO_WORDS] = "to words",
+                                        [STATE_FROM_WORDS] = "from words",
+                                        [STATE_TO_PARTS] = "to parts",
+                                        [STATE_FROM_PARTS] = "from parts",
+                                        [STATE_PARTS_MERGED] = "merged as parts"};
 static const struct path_axis way_axis = PATH_AXIS(way_names);
 
 static const char *never_state(const struct path_table *t, const unsigned at[PATH_AXES]) {
@@ -489,7 +524,9 @@ static const char *never_state(const struct path_table *t, const unsigned at[PAT
     case STATE_NEGATED:
         return can_negate(&s.plan) ? NULL : "such states cannot be negated";
     case STATE_DIVIDED:
-        return sum_of(&s) ? NULL : "such states have no exact sum";
+        return sum_of(&s, dividend(s.asked.op)) ? NULL : "such states have no exact sum";
+    case STATE_PRINTED:
+        return sum_of(&s, s.asked.op) ? NULL : "such values are no exact sums";
     case STATE_TO_WORDS:
     case STATE_FROM_WORDS:
         return state_is_additive(&s.plan) ? NULL : "additions do not combine such states";

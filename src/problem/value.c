@@ -1,7 +1,8 @@
 /*
- * value.c - one number: its bits, its nearest double, its shortest decimal.
+ * value.c - one number: its bits, its nearest double, its shortest decimal, itself in another type.
  */
 #include "base/fpenv.h"
+#include "base/status.h"
 #include "base/types.h"
 #include "exact/round.h"
 
@@ -178,4 +179,89 @@ size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     fesetenv(&caller);
     if (text && size > 0) snprintf(text, size, "%s", whole);
     return strlen(whole);
+}
+
+/* ---- In another type ------------------------------------------------------------------------ */
+
+/* A finite number: magnitude * 2^exponent, with a sign. */
+struct scaled {
+    int negative;
+    uint64_t magnitude;
+    int exponent;
+};
+
+/* Takes a value apart. Returns 0 for a NaN or an infinity. */
+static int take_apart(const tally_value *value, struct scaled *out) {
+    const uint64_t bits = tally_value_bits(value);
+    if (!type_is_float(value->type)) {
+        const unsigned unused = 64 - 8 * (unsigned)type_size(value->type);
+        const int64_t wide = (int64_t)(bits << unused) >> unused; /* with copies of the sign */
+        out->negative = type_is_signed(value->type) && wide < 0;
+        out->magnitude = out->negative ? 0 - (uint64_t)wide : bits;
+        out->exponent = 0;
+        return 1;
+    }
+    const float_format f = format_of(value->type);
+    const uint64_t magnitude = bits & (float_sign(f) - 1), field = magnitude >> f.mantissa;
+    out->negative = (bits & float_sign(f)) != 0;
+    out->magnitude = magnitude & ((UINT64_C(1) << f.mantissa) - 1);
+    if (field != 0) out->magnitude |= UINT64_C(1) << f.mantissa;
+    out->exponent = (field ? (int)field : 1) - f.bias - f.mantissa;
+    return magnitude < float_infinity_bits(f, 0);
+}
+
+/* Rounds a magnitude to the nearest integer, ties to even. Returns 0 if that is 2^64 or more. */
+static int round_to_integer(const struct scaled *x, uint64_t *out) {
+    const uint64_t m = x->magnitude;
+    if (x->exponent >= 0) {
+        if (m != 0 && x->exponent > __builtin_clzll(m)) return 0;
+        *out = m == 0 ? 0 : m << x->exponent;
+        return 1;
+    }
+    const int drop = -x->exponent;
+    *out = 0;
+    if (drop > 63) return 1; /* m < 2^53, so it is below a half */
+    const uint64_t rest = m & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
+    *out = m >> drop;
+    *out += rest > half || (rest == half && *out % 2 == 1);
+    return 1;
+}
+
+static int to_integer(const tally_value *value, tally_type type, tally_value *out) {
+    struct scaled x;
+    uint64_t magnitude;
+    const unsigned width = 8 * (unsigned)type_size(type);
+    if (!take_apart(value, &x) || !round_to_integer(&x, &magnitude)) return 0;
+    uint64_t most = UINT64_MAX >> (64 - width);
+    if (type_is_signed(type))
+        most = (most >> 1) + (x.negative != 0);
+    else if (x.negative)
+        most = 0;
+    if (magnitude > most) return 0;
+    *out = value_of_bits(type, x.negative ? 0 - magnitude : magnitude);
+    return 1;
+}
+
+static tally_value to_float(const tally_value *value, tally_type type) {
+    struct scaled x;
+    if (type_is_float(value->type))
+        return float_from_bits(
+            type, round_float(format_of(type), format_of(value->type), tally_value_bits(value)));
+    take_apart(value, &x);
+    return round_scaled(type, x.negative ? -(__int128)x.magnitude : (__int128)x.magnitude, 0);
+}
+
+tally_status tally_value_convert(const tally_value *value, tally_type type, tally_value *out) {
+    if (!value || !out) return fail(TALLY_EINVAL, "tally_value_convert: an argument is NULL");
+    if (!type_is_known(value->type) || !type_is_known(type))
+        return fail(TALLY_ETYPE, "tally_value_convert: type %d is none",
+                    (int)(type_is_known(value->type) ? type : value->type));
+    if (type_is_float(type)) {
+        *out = to_float(value, type);
+        return TALLY_OK;
+    }
+    if (to_integer(value, type, out)) return TALLY_OK;
+    char text[40];
+    tally_value_print(value, text, sizeof text);
+    return fail(TALLY_ERANGE, "%s does not fit %s", text, tally_type_name(type));
 }

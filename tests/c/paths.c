@@ -552,6 +552,23 @@ static void must_have(tally_state *s, const tally_problem *p, const tally_value 
     calls++;
 }
 
+/* Returns whether the C library reads the digits as the value. (It reads no f16 and no bf16.) */
+static int reads_as(const char *digits, const tally_value *value) {
+    char text[40];
+    switch (value->type) {
+    case TALLY_F16:
+    case TALLY_BF16:
+        return 1;
+    case TALLY_F32:
+        return strtof(digits, NULL) == value->as.f32 || isnan(value->as.f32);
+    case TALLY_F64:
+        return strtod(digits, NULL) == value->as.f64 || isnan(value->as.f64);
+    default:
+        tally_value_print(value, text, sizeof text);
+        return strcmp(text, digits) == 0;
+    }
+}
+
 /* States of two parts of an array: merged, taken apart, negated, divided, saved and loaded, as words. */
 static void check_states(const tally_problem *p, unsigned kind) {
     const size_t n = 6000, cut = 2500, size = tally_type_size(p->type);
@@ -608,6 +625,11 @@ static void check_states(const tally_problem *p, unsigned kind) {
     if (tally_state_divided(left, 1, is_float(p->type) ? 0 : TALLY_F64, &value) == TALLY_OK &&
         is_float(p->type) && p->op != TALLY_MEAN && of_all == TALLY_OK)
         must_be(same(&value, all, 1), "divided by 1", p, "states");
+    char digits[2901];
+    size_t length;
+    if (tally_state_print(left, 0, digits, sizeof digits, &length) == TALLY_OK &&
+        of_all == TALLY_OK)
+        must_be(length == strlen(digits) && reads_as(digits, all), "printed", p, "states");
     if (tally_state_subtract(left, right) == TALLY_OK)
         must_have(left, p, first, of_first, values, "taken apart");
     if (tally_state_negate(left) == TALLY_OK) {

@@ -482,6 +482,39 @@ static void test_no_value(void **state) {
     assert_int_equal(tally_value_print(&(tally_value){.type = TALLY_U8, .as.u8 = 42}, NULL, 9), 2);
 }
 
+static void test_convert(void **state) {
+    (void)state;
+    const tally_value some = {.type = TALLY_U8, .as.u8 = 42}, no_type = {.type = 0};
+    tally_value out = {.type = TALLY_F64, .as.f64 = 7};
+    assert_int_equal(tally_value_convert(NULL, TALLY_F32, &out), TALLY_EINVAL);
+    assert_int_equal(tally_value_convert(&some, TALLY_F32, NULL), TALLY_EINVAL);
+    assert_int_equal(tally_value_convert(&no_type, TALLY_F32, &out), TALLY_ETYPE);
+    for (size_t i = 0; i < sizeof bad_codes / sizeof *bad_codes; i++)
+        assert_int_equal(tally_value_convert(&some, (tally_type)bad_codes[i], &out), TALLY_ETYPE);
+    assert_true(out.type == TALLY_F64 && out.as.f64 == 7);
+    assert_int_equal(tally_value_convert(&some, TALLY_I16, &out), TALLY_OK);
+    assert_true(out.type == TALLY_I16 && out.as.i16 == 42);
+}
+
+static void test_print_state(void **state) {
+    (void)state;
+    tally_problem sum = TALLY_DEFAULTS;
+    sum.op = TALLY_SUM;
+    sum.type = TALLY_F64;
+    tally_state *s;
+    const double tenths[3] = {0.1, 0.1, 0.1};
+    char text[80];
+    size_t length;
+    assert_int_equal(tally_state_create(&sum, &s), TALLY_OK);
+    assert_int_equal(tally_state_feed(s, NULL, tenths, NULL, 3), TALLY_OK);
+    assert_int_equal(tally_state_print(NULL, 0, text, sizeof text, &length), TALLY_EINVAL);
+    assert_int_equal(tally_state_print(s, 0, text, sizeof text, NULL), TALLY_EINVAL);
+    assert_int_equal(tally_state_print(s, 1, text, sizeof text, &length), TALLY_EINVAL);
+    assert_int_equal(tally_state_print(s, 0, text, sizeof text, &length), TALLY_OK);
+    assert_string_equal(text, "0.3000000000000000166533453693773481063544750213623046875");
+    tally_state_destroy(s);
+}
+
 static void test_error_before_any(void **state) {
     (void)state;
     assert_string_equal(tally_error(), "");
@@ -491,6 +524,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_before_any),
         cmocka_unit_test(test_no_value),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_print_state),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_reduce),
         cmocka_unit_test(test_reduce_user),
