@@ -368,8 +368,14 @@ static void try_block(struct own_judgement *j, const struct pattern *p, unsigned
     if (j->block_count == OWN_TRIED_BLOCKS_MAX) return;
     *t = (struct own_tried_block){.threads = threads, .right = true};
     j->block_count++;
-    if (!own_host_at(&with, threads, &j->host, &h)) return;
+    if (s->kernel->template_block && threads != s->kernel->template_block) return;
     t->runs = true;
+    if (!own_host_at(&with, threads, &j->host,
+                     &h)) { /* it is launched otherwise, or ends at once */
+        t->right = false;
+        t->leaves_shared = true;
+        return;
+    }
     const size_t count = lengths_for(j, p, &h, lengths);
     for (size_t i = 0; i < count && t->right; i++) {
         struct own_run run;

@@ -9,7 +9,7 @@
 
 enum {
     OWN_KERNELS_MAX = 64,
-    OWN_BLOCKS_MAX = 4,
+    OWN_BLOCKS_MAX = 6,
     OWN_NAME = 64,
     OWN_DYNAMIC_MAX = 4,
     OWN_FUNCTORS_MAX = 8
