@@ -460,8 +460,10 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
     if (r->is_right) return;
     if (r->grid == 1 && !y) note_looks(s, h, x, input, output, r);
     if (r->result.fault == TALLY_OWN_RIGHT && *r->result.stray) {
-        r->result.fault = TALLY_OWN_SHUFFLE;
+        r->result.fault = r->result.stray_fault;
         r->result.line = r->result.stray_line;
+        r->result.other_line = r->result.stray_other_line;
+        r->result.detail = r->result.stray_detail;
         snprintf(r->result.sentence, sizeof r->result.sentence, "%s", r->result.stray);
     }
 }

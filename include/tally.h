@@ -1070,9 +1070,12 @@ typedef struct tally_own_result {
     int detail; /* race: 1 within a warp, 2 between blocks. Barrier: 1 for a shuffle, 2 where some have
                         left the kernel. Order: 1 where a fence of the block stands, 2 where the reader's is missing */
     char stray
-        [200]; /* a shuffle that takes a value from a lane that takes no part, "" for none. It is a fault
-                            where the result is wrong */
-    unsigned stray_line;
+        [200]; /* what is a fault only where the result is wrong, "" for nothing: a shuffle that takes a
+                        value from a lane that takes no part, or a plain read beside atomics, by an
+                        instruction whose values other lanes try by compare and swap */
+    unsigned stray_line, stray_other_line; /* as line and other_line ... */
+    int stray_detail;                      /* ... and detail */
+    tally_own_fault stray_fault;           /* TALLY_OWN_SHUFFLE or TALLY_OWN_RACE */
     char note
         [512]; /* a fence that the standard asks for behind the reader's atomic, where a barrier stands; "" for none.
                        No fault */

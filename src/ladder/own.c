@@ -386,6 +386,30 @@ static void tell_stray(struct teller *t, const model_fault *f) {
                                         : "does not take part: it has left the kernel");
     if (used >= (int)room) text[room - 1] = '\0';
     t->out->stray_line = f->here.line;
+    t->out->stray_detail = 1;
+    t->out->stray_fault = TALLY_OWN_SHUFFLE;
+}
+
+/* Returns the detail of a race: see tally_own_result. */
+static int race_detail(const model_fault *f) {
+    return f->here.block != f->other.block
+               ? 2
+               : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP;
+}
+
+/* Says what a race is where the result is wrong. */
+static void tell_untried(struct teller *t, const model_fault *f) {
+    char kept[sizeof t->out->sentence];
+    memcpy(kept, t->out->sentence, sizeof kept);
+    t->length = 0;
+    tell_race(t, f);
+    snprintf(t->out->stray, sizeof t->out->stray, "%.199s", t->out->sentence);
+    memcpy(t->out->sentence, kept, sizeof kept);
+    t->length = strlen(kept);
+    t->out->stray_line = f->here.line;
+    t->out->stray_other_line = f->other.line;
+    t->out->stray_detail = race_detail(f);
+    t->out->stray_fault = TALLY_OWN_RACE;
 }
 
 /* Says the model's sentence without the kernel's name, which the reader knows, and with "on line 7" for
@@ -422,9 +446,7 @@ static void tell(struct teller *t, const model_fault *f) {
                      : f->kind == MODEL_FAULT_SHUFFLE ? 1
                      : f->kind == MODEL_FAULT_BARRIER ? (f->other.site ? 0 : 2)
                      : f->kind != MODEL_FAULT_RACE    ? 0
-                     : f->here.block != f->other.block
-                         ? 2
-                         : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP;
+                                                      : race_detail(f);
     switch (f->kind) {
     case MODEL_FAULT_ORDER:
         tell_order(t, f);
@@ -693,7 +715,10 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
         snprintf(t->out->note, sizeof t->out->note, "%s", t->out->sentence);
         t->out->sentence[t->length = 0] = '\0';
     }
-    if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE) tell_stray(t, model_stray_shuffle(d));
+    if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE)
+        tell_stray(t, model_stray_shuffle(d));
+    else if (model_untried_read(d)->kind != MODEL_FAULT_NONE)
+        tell_untried(t, model_untried_read(d));
     if (status == TALLY_OK) status = note_touched(t, d);
     take_counts(t, &counts);
     if (how->far) {

@@ -276,6 +276,10 @@ const model_fault *model_unfenced_read(const model_device *device);
  * where that value is not used. */
 const model_fault *model_stray_shuffle(const model_device *device);
 
+/* The first plain read beside atomics of the device's last launch that its lane did not hand to a compare and swap, by an
+ * instruction whose values other lanes did hand to one. It is no fault where the result is right. */
+const model_fault *model_untried_read(const model_device *device);
+
 /* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
 const model_fault *model_last_fault(const model_device *device);
 
