@@ -399,7 +399,10 @@ static int run_shut(const struct work *w, const struct own_options *o,
                     int (*run)(void *context, struct own_kernel *kernel), void *context) {
     struct own_kernel k = {.line = w->kernel->line,
                            .template_block = w->kernel->takes_block ? w->threads : 0,
-                           .block_count = w->own.block_count};
+                           .block_count = w->own.block_count,
+                           .is_flat = w->own.is_flat,
+                           .width = w->own.width,
+                           .height = w->own.height};
     static char buffer[1 << 16];
     snprintf(k.file, sizeof k.file, "%s", w->file);
     snprintf(k.name, sizeof k.name, "%s", w->kernel->name);

@@ -305,6 +305,10 @@ static struct number other_fold(enum own_looks look, tally_type type, const void
                                    [OWN_LOOKS_MAX] = TALLY_MAX};
     struct number all = {0, 0};
     if (look <= OWN_LOOKS_MAX) return fold(ops[look], type, x, NULL, n, 1);
+    if (look == OWN_LOOKS_MEAN) {
+        all = fold(TALLY_SUM, type, x, NULL, n, 1);
+        return (struct number){all.real / (double)n, all.whole / (int64_t)n};
+    }
     for (uint64_t i = 0; i < n; i++) {
         struct number v = get(type, x, i);
         const bool negative = is_float(type) ? v.real < 0 : is_signed(type) && v.whole < 0;
@@ -431,8 +435,11 @@ static void note_looks(const struct own_session *s, const struct own_host *h, co
                        const void *input, const void *output, struct own_run *r) {
     const tally_type type = s->kernel->is.type;
     const struct number got = result_of(s, h, s->op, input, output, r);
-    for (int k = 0; k < OWN_LOOKS_KINDS; k++)
-        if (equals(type, got, other_fold((enum own_looks)k, type, x, r->n), 0)) r->looks |= 1u << k;
+    for (int k = 0; k < OWN_LOOKS_KINDS; k++) {
+        const struct number other = other_fold((enum own_looks)k, type, x, r->n);
+        const double bound = k == OWN_LOOKS_MEAN ? 1e-5 * fabs(other.real) : 0; /* it is rounded */
+        if (equals(type, got, other, bound)) r->looks |= 1u << k;
+    }
 }
 
 /* Takes the result, and holds it against the right one. */

@@ -55,6 +55,7 @@ enum own_looks {
     OWN_LOOKS_SUMSQ,
     OWN_LOOKS_NORMINF,
     OWN_LOOKS_COUNT,
+    OWN_LOOKS_MEAN,
     OWN_LOOKS_KINDS
 };
 

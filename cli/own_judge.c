@@ -303,7 +303,8 @@ static void try_looks(struct own_judgement *j) {
                                         "the sum of absolute values (norm1)",
                                         "the sum of squares (sumsq)",
                                         "the greatest absolute value (norminf)",
-                                        "the number of elements (count)"};
+                                        "the number of elements (count)",
+                                        "the mean (mean)"};
     const struct own_session *s = j->session;
     static const uint64_t lengths[] = {2, 3, 7, 20, 32};
     unsigned looks = ~0u;
@@ -650,6 +651,18 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
     }
 }
 
+/* Notes that results are wrong, and nothing is known that explains it: for which lengths, or what the first of them is. */
+static void find_lengths(struct own_judgement *j, const struct pattern *p) {
+    const struct own_tried *first = j->tried;
+    while (first < j->tried + j->tried_count && first->right)
+        first++;
+    if (p->is || first == j->tried + j->tried_count)
+        find(j, "lengths", "it is not right for every n");
+    else
+        find(j, "lengths", "with n = %" PRIu64 " the result is %.9g, and %.9g would be right",
+             first->n, first->value, first->expected);
+}
+
 /* Writes the words of what the verdict rests on. */
 static void say_tried(struct own_judgement *j) {
     char blocks[160], odd[160], *text = j->tried_words;
@@ -708,7 +721,6 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
     }
     say_verdict(j, &p);
     say_tried(j);
-    if (j->verdict[0] == 'r' && j->status == OWN_WRONG && !j->finding_count && !j->fault_count)
-        find(j, "lengths", "it is not right for every n");
+    if (j->status == OWN_WRONG && !j->finding_count && !j->fault_count) find_lengths(j, &p);
     return true;
 }

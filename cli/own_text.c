@@ -344,15 +344,22 @@ static void edit_shared(struct reader *r, size_t from, size_t end) {
 /* Notes the lengths of shared arrays, [from, end). Of two dimensions the product may be the threads, too. A number below a
  * warp's lanes is seldom a block. */
 static void note_lengths(struct reader *r, size_t from, size_t end) {
-    unsigned long product = 1;
+    unsigned long product = 1, lengths[2] = {0, 0};
+    size_t count = 0;
     for (struct token open = find(r, from, end, "["); open.from < end;
          open = find(r, open.to, end, "[")) {
         const struct token length = next(r, open.to, end);
         const unsigned long n = strtoul(r->clean + length.from, NULL, 10);
         product = n && product <= 1024 ? product * n : 0;
+        if (count < 2) lengths[count] = n;
+        count++;
         if (n >= 32) note_block(r, length, end);
     }
     if (product >= 32) note_block_number(r, product);
+    if (count == 2 && product && product <= 1024 && !r->out->width) {
+        r->out->height = (unsigned)lengths[0];
+        r->out->width = (unsigned)lengths[1];
+    }
 }
 
 /* Returns whether blockIdx.x stands before token t, times it: then t is the threads of a block, or a multiple of them. */
@@ -923,6 +930,13 @@ static bool read_all(struct reader *r, char *why, size_t room, unsigned *line) {
     r->out->needs_t = has(r, 0, r->length, "T") && !defines;
     r->out->is_cut = r->out->kernel_count == 0 && has(r, 0, r->length, "__global__");
     *line = 0;
+    r->out->is_flat = true;
+    for (struct token t = find(r, 0, r->length, "threadIdx"); t.from < r->length;
+         t = find(r, t.to, r->length, "threadIdx")) {
+        const struct token part = next(r, next(r, t.to, r->length).to, r->length);
+        if (part.from < r->length && (is(r, part, "y") || is(r, part, "z")))
+            r->out->is_flat = false;
+    }
     if (r->edit_count == EDITS_MAX) return snprintf(why, room, "the text is too long"), false;
     return write_texts(r) || (snprintf(why, room, "no memory for it"), false);
 }
