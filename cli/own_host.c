@@ -617,8 +617,9 @@ bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_
     const uint64_t blocks = walks ? grid : (n + h->segment - 1) / h->segment;
     if (!h->segment || !blocks || blocks > UINT32_MAX / 2) return false;
     memset(r, 0, sizeof *r);
-    r->n = r->length = n;
+    r->n = n;
     r->block = block_for(s, h, n);
+    r->length = length_for(s, r->block, n);
     r->grid = (unsigned)blocks;
     r->shared_bytes = shared_for(s, h->shared_per_thread, r->block);
     struct far *f = calloc(1, sizeof *f);
@@ -631,6 +632,35 @@ bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_
         free(elements[i]);
     free(f);
     return good;
+}
+
+bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, unsigned told,
+                     struct own_run *r) {
+    enum { LANES = 32 };
+    const unsigned blocks[] = {0, grid / 2, grid - 1};
+    const uint64_t share = LANES * (n / ((uint64_t)grid * told));
+    memset(r, 0, sizeof *r);
+    *r = (struct own_run){.n = n, .length = n, .grid = grid, .block = LANES, .is_right = true};
+    r->length = length_for(s, told, n);
+    r->shared_bytes = shared_for(s, 1, BLOCK_MAX / 4);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks && r->is_right; i++) {
+        const tally_own_far far = {.blocks = blocks + i, .block_count = 1, .n = n, .told = told};
+        tally_own_launch how = launch_of(s, r, NULL, NULL);
+        if (i && blocks[i] == blocks[i - 1]) continue;
+        how.n = 0;
+        how.far = &far;
+        how.patience = FAR_PATIENCE;
+        if (tally_own_run(s->kernel->own, 0, &how, NULL, NULL, NULL, NULL, &r->result) != TALLY_OK)
+            return false;
+        r->is_right = r->result.far_read == share && !r->result.far_left;
+        if (r->is_right) continue;
+        if (!r->result.far_left)
+            snprintf(r->result.sentence, sizeof r->result.sentence,
+                     "the first warp of block %u reads %" PRIu64 " of the %" PRIu64
+                     " elements that are its share",
+                     blocks[i], (uint64_t)r->result.far_read, share);
+    }
+    return true;
 }
 
 /* ---- Finding the launch ---- */

@@ -1023,8 +1023,10 @@ typedef struct tally_own_far {
     size_t block_count;
     const uint64_t *starts,
         *counts; /* windows of the input, in elements, ascending, apart from each other */
-    size_t windows;
-    uint64_t n; /* elements of the whole input */
+    size_t
+        windows; /* 0: all of the arrays is there, zeros, of which the kernel may touch some thousand pages */
+    uint64_t n;    /* elements of the whole input */
+    unsigned told; /* threads of a block, as the kernel is told; 0: those that run */
 } tally_own_far;
 
 /* How a host launches it: once. */
@@ -1087,6 +1089,8 @@ typedef struct tally_own_result {
         last[2]; /* elements of the input that blocks 0 and 1 touched: first, and past the last; both
                                  0: none */
     tally_ladder_counts counts; /* useful: at most `operations` */
+    uint64_t far_read; /* elements of the input that a far launch without windows has read */
+    int far_left;      /* such a launch has left its arrays: `sentence` tells where */
 } tally_own_result;
 
 /* Runs the kernel once. x and outputs after it: `input` has room for n elements, `output` for how->outputs;

@@ -70,6 +70,10 @@ const model_fault *model_unfenced_read(const model_device *d) {
     return &d->unfenced;
 }
 
+size_t model_bytes_read(const model_device *d, const void *memory) {
+    return memory_bytes_read(d, (uintptr_t)memory);
+}
+
 const model_fault *model_untried_read(const model_device *d) {
     return &d->untried;
 }

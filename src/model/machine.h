@@ -271,6 +271,8 @@ void memory_restore_shared(struct model_device *d);
  * a fault, in d->fault, or for lack of memory, in d->out_of_memory. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
+/* Returns how many bytes of the buffer at `base` the last launch has read. */
+size_t memory_bytes_read(const struct model_device *d, uintptr_t base);
 /* To be called as a step ends: guesses that their lanes have not tried are races. */
 void memory_settle_guesses(struct model_device *d);
 

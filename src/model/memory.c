@@ -469,6 +469,24 @@ static bool race(struct model_device *d, uintptr_t address, unsigned size, unsig
     return true;
 }
 
+/* Returns the buffer that holds all bytes of an access, once the launch's owner has put one there. */
+static region *absent_buffer(struct model_device *d, uintptr_t address, unsigned size) {
+    const model_launch *l = d->launch;
+    return l->on_absent && l->on_absent(l->owner, address) ? memory_buffer_at(d, address, size)
+                                                           : NULL;
+}
+
+size_t memory_bytes_read(const struct model_device *d, uintptr_t base) {
+    size_t bytes = 0;
+    for (size_t b = 0; b < d->buffer_count; b++) {
+        const region *r = &d->buffers[b];
+        if (r->base != base) continue;
+        for (size_t i = 0; i << r->shift < r->size; i++)
+            if (r->cells[i].read >= d->launch_epoch) bytes += (size_t)1 << r->shift;
+    }
+    return bytes;
+}
+
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site) {
     const bool shared = memory_is_shared(d, address);
@@ -484,6 +502,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
         return false;
     }
     region *r = shared ? window_at(d, address) : memory_buffer_at(d, address, size);
+    if (!r && !shared) r = absent_buffer(d, address, size);
     if (!r) {
         if (!d->out_of_memory) fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
         return false;
