@@ -601,24 +601,22 @@ static bool try_windows(struct own_judgement *j, uint64_t about) {
 }
 
 /* Runs a warp of some blocks of so many threads that few rounds are left to each: of one block, or of blocks that share the array
- * in another way than by segments. A grid of 2048 blocks of 1024 threads is one that is launched. One block, or the blocks that
- * were asked for, are told of more threads than blocks have; then their lanes must read their share of a short array as well. */
+ * in another way than by segments. One block, or the blocks that were asked for, are told of more threads than blocks have. The
+ * lanes must read their share of a short array, or nothing is known. */
 static void try_shares(struct own_judgement *j, uint64_t about) {
-    enum { THREADS = 1 << 21, ROUNDS = 8, GRID = 2048, SHORT_GRID = 16, SHORT_BLOCK = 128 };
+    enum { THREADS = 1 << 21, ROUNDS = 8, SHORT_GRID = 16 };
     const struct own_session *s = j->session;
-    const unsigned asked = (unsigned)s->options->grid;
-    const bool is_free = j->host.form != OWN_ONE_BLOCK && !asked;
-    const unsigned grid = j->host.form == OWN_ONE_BLOCK ? 1 : asked ? asked : GRID;
-    unsigned told = THREADS;
-    while (told > 32 && (uint64_t)told * grid > THREADS)
+    const bool is_one = j->host.form == OWN_ONE_BLOCK;
+    const unsigned asked = (unsigned)s->options->grid, block = j->host.block;
+    const unsigned grid = is_one ? 1 : asked ? asked : THREADS / block;
+    const unsigned short_grid = is_one || asked ? grid : SHORT_GRID;
+    unsigned told = is_one || asked ? THREADS : block;
+    while (told > block && (uint64_t)told * grid > THREADS)
         told /= 2;
-    const unsigned short_grid = is_free ? SHORT_GRID : grid,
-                   short_told = is_free ? SHORT_BLOCK : told;
     const uint64_t round = (uint64_t)ROUNDS * grid * told;
     struct own_run run;
-    if (s->options->width || (j->host.form == OWN_ONE_BLOCK && j->host.per_thread) ||
-        !own_host_shares(s, (uint64_t)ROUNDS * short_grid * short_told, short_grid, short_told,
-                         &run) ||
+    if (s->options->width || (is_one && j->host.per_thread) ||
+        !own_host_shares(s, (uint64_t)ROUNDS * short_grid * told, short_grid, told, &run) ||
         !run.is_right || !own_host_shares(s, about / round * round, grid, told, &run))
         return;
     j->far = run.n;

@@ -702,8 +702,10 @@ static tally_status launch_on_pages(tally_own *own, struct teller *t) {
     t->out->far_left = t->out->fault == TALLY_OWN_ENDLESS ||
                        (t->out->fault == TALLY_OWN_BOUNDS && own_pages_are_near(address));
     t->out->far_read = own_pages_read(pages, 0) / t->size;
+    const bool is_full = pages->is_full;
     own_pages_forget(pages);
     free(pages);
+    if (is_full) return fail(TALLY_EUNSUPPORTED, "a far launch touches more pages than there are");
     return ran == MODEL_OK || ran == MODEL_EFAULT
                ? TALLY_OK
                : fail(TALLY_ENOMEM, "no memory for the kernel's arrays");

@@ -93,7 +93,8 @@ static unsigned array_of(const struct own_pages *p, uintptr_t address) {
 bool own_pages_touch(void *pages, uintptr_t address) {
     struct own_pages *p = pages;
     const unsigned k = array_of(p, address);
-    if (k == OWN_FAR_ARRAYS || p->count == OWN_FAR_PAGES) return false;
+    if (k == OWN_FAR_ARRAYS) return false;
+    if (p->count == OWN_FAR_PAGES) return p->is_full = true, false;
     const uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1);
     const uintptr_t end = own_far_base(k) + p->bytes[k];
     const size_t bytes = end - page < PAGE_BYTES ? end - page : PAGE_BYTES;

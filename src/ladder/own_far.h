@@ -32,6 +32,7 @@ struct own_pages {
     uint64_t bytes[OWN_FAR_ARRAYS]; /* of the array from own_far_base(k) on */
     uintptr_t pages[OWN_FAR_PAGES];
     size_t count;
+    bool is_full; /* a launch has asked for more pages than there are */
 };
 
 /* Puts the page there that holds this address. Returns false where it lies in no array, and where there are too many. It is
