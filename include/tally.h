@@ -1047,8 +1047,10 @@ typedef struct tally_own_far {
     size_t block_count;
     const uint64_t *starts,
         *counts; /* windows of the input, in elements, ascending, apart from each other */
-    size_t windows;
-    uint64_t n; /* elements of the whole input */
+    size_t
+        windows; /* 0: all of the arrays is there, zeros, of which the kernel may touch some thousand pages */
+    uint64_t n;    /* elements of the whole input */
+    unsigned told; /* threads of a block, as the kernel is told; 0: those that run */
 } tally_own_far;
 
 /* How a host launches it: once. */
@@ -1094,9 +1096,12 @@ typedef struct tally_own_result {
     int detail; /* race: 1 within a warp, 2 between blocks. Barrier: 1 for a shuffle, 2 where some have
                         left the kernel. Order: 1 where a fence of the block stands, 2 where the reader's is missing */
     char stray
-        [200]; /* a shuffle that takes a value from a lane that takes no part, "" for none. It is a fault
-                            where the result is wrong */
-    unsigned stray_line;
+        [200]; /* what is a fault only where the result is wrong, "" for nothing: a shuffle that takes a
+                        value from a lane that takes no part, or a plain read beside atomics, by an
+                        instruction whose values other lanes try by compare and swap */
+    unsigned stray_line, stray_other_line; /* as line and other_line ... */
+    int stray_detail;                      /* ... and detail */
+    tally_own_fault stray_fault;           /* TALLY_OWN_SHUFFLE or TALLY_OWN_RACE */
     char note
         [512]; /* a fence that the standard asks for behind the reader's atomic, where a barrier stands; "" for none.
                        No fault */
@@ -1108,6 +1113,8 @@ typedef struct tally_own_result {
         last[2]; /* elements of the input that blocks 0 and 1 touched: first, and past the last; both
                                  0: none */
     tally_ladder_counts counts; /* useful: at most `operations` */
+    uint64_t far_read; /* elements of the input that a far launch without windows has read */
+    int far_left;      /* such a launch has left its arrays: `sentence` tells where */
 } tally_own_result;
 
 /* Runs the kernel once. x and outputs after it: `input` has room for n elements, `output` for how->outputs;

@@ -10,6 +10,7 @@
 #include "common/arguments.h"
 #include "common/message.h"
 #include "common/temporary.h"
+#include "teach/own_complaint.h"
 #include "teach/own_device.h"
 #include "teach/own_sandbox.h"
 
@@ -36,6 +37,7 @@ struct work {
     const struct own_function *kernel;
     unsigned threads;       /* of a block, where the kernel's template takes them */
     unsigned defined_block; /* that -D names; 0: none */
+    bool is_uncounted;      /* compiled with plain numbers for elements: no operator is counted */
     char *bytes;            /* the file as it is, with a 0 behind it */
 };
 
@@ -251,7 +253,8 @@ static bool write_cpp(const struct work *w, const struct own_options *o, tally_o
     snprintf(name, sizeof name, "%s", tally_op_name(op));
     for (char *c = name; *c; c++)
         *c = (char)(*c - ('a' - 'A'));
-    fprintf(f, "#define OWN_OP_%s 1\n#line 1 \"own_lane.hpp\"\n%s\n", name, tally_own_prelude());
+    fprintf(f, "#define OWN_OP_%s 1\n%s#line 1 \"own_lane.hpp\"\n%s\n", name,
+            w->is_uncounted ? "#define OWN_UNCOUNTED 1\n" : "", tally_own_prelude());
     fprintf(f, "#define OWN_T %s\n#define " OWN_THREADS " %u\n", t ? t : "float", w->threads);
     const struct own_functor *functor = choose_functor(&w->own, op);
     if (functor)
@@ -336,95 +339,13 @@ static int wait_for(pid_t child) {
     return word;
 }
 
-static void replace_all(char *text, const char *old, const char *new) {
-    const size_t from = strlen(old), to = strlen(new); /* to <= from */
-    for (char *at = text; (at = strstr(at, old)); at += to) {
-        for (size_t i = 0; i < to; i++)
-            at[i] = new[i];
-        memmove(at + to, at + from, strlen(at + from) + 1);
-    }
-}
-
-/* Puts a sentence before what the compiler says, or in its place, where one is known. */
-static void say_in_words(char *text, size_t room) {
-    static const struct {
-        const char *mark, *words;
-    } sentences[] = {
-        {"was not declared",
-         "a name that neither the text nor CUDA C as it is understood here declares"},
-        {"has not been declared",
-         "a name that neither the text nor CUDA C as it is understood here declares"},
-        {"undefined reference",
-         "a function that is not here: the text does not define it, and the model has no library"},
-        {"does not name a type",
-         "a type that neither the text nor CUDA C as it is understood here declares"},
-        {"expected", "the text is not C++ here, perhaps for a sign that is missing or too many"},
-        {"no match for", "an operator that these types do not have"},
-        {"no matching function", "a call that fits no function of that name"},
-        {"cannot convert", "a value of a type that does not become the other"},
-        {"invalid conversion", "a value of a type that does not become the other"},
-        {"has no member", "a member that the type does not have"},
-        {"poisoned", "a word that would go around the model"},
-        {"redefinition", "a name that is defined twice"},
-        {"redeclar", "a name that is declared twice"},
-        {"static assertion failed: ", ""},
-    };
-    char said[1024];
-    char *message = strstr(text, ": ");
-    if (!message) return;
-    message += 2;
-    snprintf(said, sizeof said, "%s", message);
-    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
-        const char *mark = strstr(said, sentences[i].mark);
-        if (!mark) continue;
-        const size_t left = room - (size_t)(message - text);
-        if (!*sentences[i].words)
-            snprintf(message, left, "%s", mark + strlen(sentences[i].mark));
-        else
-            snprintf(message, left, "%s; g++ says: %.700s", sentences[i].words, said);
-        return;
-    }
-    snprintf(message, room - (size_t)(message - text), "g++ does not take it: %.800s", said);
-}
-
-/* The compiler's first message, from "error: " on, with the line of the student's file. */
-static int compiler_failed(const struct work *w) {
-    static const char *const marks[] = {"error: ", "undefined reference", NULL};
-    char line[1024], best[1024] = "", named[300];
-    FILE *log = fopen(w->log, "re");
-    snprintf(named, sizeof named, "%s:", w->file);
-    while (log && fgets(line, sizeof line, log)) {
-        line[strcspn(line, "\n")] = '\0';
-        for (const char *const *mark = marks; *mark; mark++) {
-            const char *message = strstr(line, *mark), *place = strstr(line, named);
-            if (!message || (*best && !(place && place < message))) continue;
-            if (mark == marks) message += strlen(*mark);
-            const unsigned long number = place ? strtoul(place + strlen(named), NULL, 10) : 0;
-            const bool had_place = strncmp(best, named, strlen(named)) == 0;
-            if (had_place) continue;
-            if (number)
-                snprintf(best, sizeof best, "%s%lu: %.700s", named, number, message);
-            else
-                snprintf(best, sizeof best, "%s does not compile: %.700s", w->file, message);
-        }
-    }
-    if (log) fclose(log);
-    replace_all(best, "own::real<float>", "float");
-    replace_all(best, "own::real<double>", "double");
-    replace_all(best, "own::whole<int>", "int");
-    replace_all(best, "own::element_t<float>", "float");
-    replace_all(best, "own::element_t<double>", "double");
-    replace_all(best, "own::", "");
-    if (strstr(best, "always_inline"))
-        strcpy(strstr(best, ": ") + 2,
-               "a __device__ function is inlined here, so that it cannot call itself");
-    else if (strstr(best, "frame-larger-than"))
-        strcpy(strstr(best, ": ") + 2, "a thread's own variables take more than 32768 bytes here");
-    else if (*best)
-        say_in_words(best, sizeof best);
-    if (!*best || strstr(best, "signal terminated"))
-        return failed("%s takes too much time or memory to compile", w->file);
-    return failed("%s", best);
+/* Writes the line that says why the compiler refused the text. */
+static void tell_refusal(const struct work *w) {
+    char line[1400];
+    if (own_complaint(w->log, w->file, line, sizeof line))
+        failed("%s", line);
+    else
+        failed("%s takes too much time or memory to compile", w->file);
 }
 
 /* Returns whether the compiler is too old for NEWER_FLAG. */
@@ -438,22 +359,38 @@ static bool refused_flag(const struct work *w) {
     return refused;
 }
 
-static bool compile(const struct work *w, bool is_old) {
+enum outcome { COMPILED, REFUSED, NOT_COMPILED };
+
+/* Returns REFUSED where the compiler has said in w->log why, and NOT_COMPILED where the line is written. */
+static enum outcome run_compiler(const struct work *w, bool is_old) {
     fflush(NULL);
     const pid_t child = fork();
-    if (child < 0) return failed("no process for the compiler: %s", strerror(errno)), false;
+    if (child < 0) return failed("no process for the compiler: %s", strerror(errno)), NOT_COMPILED;
     if (child == 0) become_compiler(w, is_old);
     const int word = wait_for(child);
     if (WIFEXITED(word) && WEXITSTATUS(word) == EXEC_FAILED)
         return failed("a kernel of your own is compiled by g++, which is not here; install it"),
-               false;
+               NOT_COMPILED;
     if (WIFSIGNALED(word))
         return failed("%s: the compiler takes too much time or memory (%s)", w->file,
                       strsignal(WTERMSIG(word))),
-               false;
-    if (WEXITSTATUS(word) != 0 && !is_old && refused_flag(w)) return compile(w, true);
-    if (WEXITSTATUS(word) != 0) return compiler_failed(w), false;
-    return true;
+               NOT_COMPILED;
+    if (WEXITSTATUS(word) != 0 && !is_old && refused_flag(w)) return run_compiler(w, true);
+    return WEXITSTATUS(word) == 0 ? COMPILED : REFUSED;
+}
+
+/* Compiles the text with elements that are counted. Where C++ does not take these classes for numbers, as in a template of
+ * two equal types, it is compiled with plain numbers. The messages are of that, as its types are those of the text. */
+static bool compile(struct work *w, const struct own_options *o, tally_op op, tally_type type) {
+    if (!write_cpp(w, o, op, type) || !write_places(w)) return false;
+    enum outcome outcome = run_compiler(w, false);
+    if (outcome == REFUSED) {
+        w->is_uncounted = true;
+        if (!write_cpp(w, o, op, type)) return false;
+        outcome = run_compiler(w, false);
+    }
+    if (outcome == REFUSED) tell_refusal(w);
+    return outcome == COMPILED;
 }
 
 /* ---- Running ---- */
@@ -462,7 +399,10 @@ static int run_shut(const struct work *w, const struct own_options *o,
                     int (*run)(void *context, struct own_kernel *kernel), void *context) {
     struct own_kernel k = {.line = w->kernel->line,
                            .template_block = w->kernel->takes_block ? w->threads : 0,
-                           .block_count = w->own.block_count};
+                           .block_count = w->own.block_count,
+                           .is_flat = w->own.is_flat,
+                           .width = w->own.width,
+                           .height = w->own.height};
     static char buffer[1 << 16];
     snprintf(k.file, sizeof k.file, "%s", w->file);
     snprintf(k.name, sizeof k.name, "%s", w->kernel->name);
@@ -531,8 +471,7 @@ int own_in_process(const struct own_options *o, tally_op op, tally_type type,
     if (!w) return failed("no memory for a kernel"), OWN_NOT_JUDGED;
     int status = OWN_NOT_JUDGED;
     w->threads = o->block ? o->block : TEMPLATE_THREADS;
-    if (read_text(w, o) && make_folder(w) && write_cpp(w, o, op, type) && write_places(w) &&
-        compile(w, false))
+    if (read_text(w, o) && make_folder(w) && compile(w, o, op, type))
         status = run_apart(w, o, run, context);
     remove_folder(w);
     own_text_forget(&w->own);

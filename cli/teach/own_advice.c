@@ -15,11 +15,13 @@ static const struct row rows[] = {
      "The warps of a block run at their own pace: one may read before the other has written, and "
      "the result "
      "changes from run to run.",
-     "Put __syncthreads() between the two, where all threads of the block come to it.",
+     "Put __syncthreads() between the two, where all threads of the block come to it; where many "
+     "threads change one element, change it by atomicAdd().",
      "lessons/02_barrier_missing.cu"},
     {"race", 1,
      "Since Volta the lanes of a warp need not run in step, and volatile does not order them.",
-     "Put __syncwarp() between the two, or exchange the values by __shfl_down_sync().",
+     "Put __syncwarp() between the two, or exchange the values by __shfl_down_sync(); where many "
+     "lanes change one element, change it by atomicAdd().",
      "lessons/09_warp_without_sync.cu"},
     {"race", 2,
      "Blocks run in any order and at the same time, and no barrier of a block reaches another.",

@@ -23,6 +23,7 @@ struct report {
     struct explanation *e;
     const struct own_kernel *kernel;
     struct own_session session;
+    struct own_options shaped; /* those that were asked for, with a block of two dimensions */
     struct own_judgement j;
     struct own_host main; /* for the launch that is shown */
     struct own_run run;
@@ -649,13 +650,32 @@ static void hold_against_goal(struct report *r) {
              r->run.n, r->run.block, each, g->what, g->most);
 }
 
+/* Gives a kernel that uses threadIdx.y, and for which no block is asked, one of two dimensions: a shared array's, or the square
+ * of a number that the text defines. */
+static void choose_shape(struct report *r) {
+    const struct own_kernel *k = r->kernel;
+    unsigned side = 16;
+    if (k->is_flat || r->session.block) return;
+    for (size_t i = 0; i < k->block_count; i++)
+        if (k->blocks[i] <= 32) side = k->blocks[i];
+    r->shaped = *r->session.options;
+    r->shaped.width = k->width ? k->width : side;
+    r->shaped.height = k->width ? k->height : side;
+    r->shaped.block = r->shaped.width * r->shaped.height;
+    r->session.block = r->shaped.block;
+    r->session.options = &r->shaped;
+}
+
 static int report(void *context, struct own_kernel *kernel) {
     struct report *r = context;
     const struct ladder_options *o = &r->e->options;
     r->kernel = kernel;
     r->session.kernel = kernel;
     r->j.session = &r->session;
-    if (kernel->template_block) r->session.block = kernel->template_block;
+    if (kernel->template_block)
+        r->session.block = kernel->template_block;
+    else
+        choose_shape(r);
     if (r->e->has_dtype && kernel->is.type != o->run.type)
         return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
                       tally_type_name(kernel->is.type), tally_type_name(o->run.type)),

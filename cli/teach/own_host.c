@@ -305,6 +305,10 @@ static struct number other_fold(enum own_looks look, tally_type type, const void
                                    [OWN_LOOKS_MAX] = TALLY_MAX};
     struct number all = {0, 0};
     if (look <= OWN_LOOKS_MAX) return fold(ops[look], type, x, NULL, n, 1);
+    if (look == OWN_LOOKS_MEAN) {
+        all = fold(TALLY_SUM, type, x, NULL, n, 1);
+        return (struct number){all.real / (double)n, all.whole / (int64_t)n};
+    }
     for (uint64_t i = 0; i < n; i++) {
         struct number v = get(type, x, i);
         const bool negative = is_float(type) ? v.real < 0 : is_signed(type) && v.whole < 0;
@@ -431,8 +435,11 @@ static void note_looks(const struct own_session *s, const struct own_host *h, co
                        const void *input, const void *output, struct own_run *r) {
     const tally_type type = s->kernel->is.type;
     const struct number got = result_of(s, h, s->op, input, output, r);
-    for (int k = 0; k < OWN_LOOKS_KINDS; k++)
-        if (equals(type, got, other_fold((enum own_looks)k, type, x, r->n), 0)) r->looks |= 1u << k;
+    for (int k = 0; k < OWN_LOOKS_KINDS; k++) {
+        const struct number other = other_fold((enum own_looks)k, type, x, r->n);
+        const double bound = k == OWN_LOOKS_MEAN ? 1e-5 * fabs(other.real) : 0; /* it is rounded */
+        if (equals(type, got, other, bound)) r->looks |= 1u << k;
+    }
 }
 
 /* Takes the result, and holds it against the right one. */
@@ -460,8 +467,10 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
     if (r->is_right) return;
     if (r->grid == 1 && !y) note_looks(s, h, x, input, output, r);
     if (r->result.fault == TALLY_OWN_RIGHT && *r->result.stray) {
-        r->result.fault = TALLY_OWN_SHUFFLE;
+        r->result.fault = r->result.stray_fault;
         r->result.line = r->result.stray_line;
+        r->result.other_line = r->result.stray_other_line;
+        r->result.detail = r->result.stray_detail;
         snprintf(r->result.sentence, sizeof r->result.sentence, "%s", r->result.stray);
     }
 }
@@ -608,8 +617,9 @@ bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_
     const uint64_t blocks = walks ? grid : (n + h->segment - 1) / h->segment;
     if (!h->segment || !blocks || blocks > UINT32_MAX / 2) return false;
     memset(r, 0, sizeof *r);
-    r->n = r->length = n;
+    r->n = n;
     r->block = block_for(s, h, n);
+    r->length = length_for(s, r->block, n);
     r->grid = (unsigned)blocks;
     r->shared_bytes = shared_for(s, h->shared_per_thread, r->block);
     struct far *f = calloc(1, sizeof *f);
@@ -622,6 +632,35 @@ bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_
         free(elements[i]);
     free(f);
     return good;
+}
+
+bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, unsigned told,
+                     struct own_run *r) {
+    enum { LANES = 32 };
+    const unsigned blocks[] = {0, grid / 2, grid - 1};
+    const uint64_t share = LANES * (n / ((uint64_t)grid * told));
+    memset(r, 0, sizeof *r);
+    *r = (struct own_run){.n = n, .length = n, .grid = grid, .block = LANES, .is_right = true};
+    r->length = length_for(s, told, n);
+    r->shared_bytes = shared_for(s, 1, BLOCK_MAX / 4);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks && r->is_right; i++) {
+        const tally_own_far far = {.blocks = blocks + i, .block_count = 1, .n = n, .told = told};
+        tally_own_launch how = launch_of(s, r, NULL, NULL);
+        if (i && blocks[i] == blocks[i - 1]) continue;
+        how.n = 0;
+        how.far = &far;
+        how.patience = FAR_PATIENCE;
+        if (tally_own_run(s->kernel->own, 0, &how, NULL, NULL, NULL, NULL, &r->result) != TALLY_OK)
+            return false;
+        r->is_right = r->result.far_read == share && !r->result.far_left;
+        if (r->is_right) continue;
+        if (!r->result.far_left)
+            snprintf(r->result.sentence, sizeof r->result.sentence,
+                     "the first warp of block %u reads %" PRIu64 " of the %" PRIu64
+                     " elements that are its share",
+                     blocks[i], (uint64_t)r->result.far_read, share);
+    }
+    return true;
 }
 
 /* ---- Finding the launch ---- */

@@ -55,6 +55,7 @@ enum own_looks {
     OWN_LOOKS_SUMSQ,
     OWN_LOOKS_NORMINF,
     OWN_LOOKS_COUNT,
+    OWN_LOOKS_MEAN,
     OWN_LOOKS_KINDS
 };
 
@@ -100,6 +101,11 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
  * cannot be tried, and no line is written. */
 bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_t n, unsigned grid,
                   struct own_run *out);
+/* Runs a warp of some blocks of a launch for n elements, blocks that are told of `told` threads, and sees whether each lane
+ * reads as many elements as are its share; n is a multiple of grid * told. Of the result nothing is known. false: it cannot be
+ * tried, and no line is written. */
+bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, unsigned told,
+                     struct own_run *out);
 /* The number of a run as a value of the kernel's type. */
 void own_host_value(const struct own_session *s, double number, tally_value *out);
 /* The elements of OWN_DATA, which the caller frees; NULL without memory. */

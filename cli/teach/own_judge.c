@@ -303,7 +303,8 @@ static void try_looks(struct own_judgement *j) {
                                         "the sum of absolute values (norm1)",
                                         "the sum of squares (sumsq)",
                                         "the greatest absolute value (norminf)",
-                                        "the number of elements (count)"};
+                                        "the number of elements (count)",
+                                        "the mean (mean)"};
     const struct own_session *s = j->session;
     static const uint64_t lengths[] = {2, 3, 7, 20, 32};
     unsigned looks = ~0u;
@@ -368,8 +369,14 @@ static void try_block(struct own_judgement *j, const struct pattern *p, unsigned
     if (j->block_count == OWN_TRIED_BLOCKS_MAX) return;
     *t = (struct own_tried_block){.threads = threads, .right = true};
     j->block_count++;
-    if (!own_host_at(&with, threads, &j->host, &h)) return;
+    if (s->kernel->template_block && threads != s->kernel->template_block) return;
     t->runs = true;
+    if (!own_host_at(&with, threads, &j->host,
+                     &h)) { /* it is launched otherwise, or ends at once */
+        t->right = false;
+        t->leaves_shared = true;
+        return;
+    }
     const size_t count = lengths_for(j, p, &h, lengths);
     for (size_t i = 0; i < count && t->right; i++) {
         struct own_run run;
@@ -553,37 +560,78 @@ static bool try_far_length(const struct own_judgement *j, uint64_t about, uint64
            own_host_far(j->session, h, about / round * round + s / 2 + 1, (unsigned)grid, run);
 }
 
-/* Some blocks of a launch for so many elements that an int, or an unsigned, wraps: near to the most that the type of n holds,
- * but so far from it that a few rounds of the grid more do not wrap. Only where the same blocks of a short array are right,
- * so that what they touch is known. */
-static void try_far(struct own_judgement *j, const struct pattern *p) {
-    const struct own_session *s = j->session;
-    const tally_own_kernel *k = &s->kernel->is;
-    const size_t size = k->length ? tally_type_size(k->length_type) : 0;
-    const uint64_t one = 1, short_grid = 40, segment = j->host.segment, threads = one << 26;
-    const uint64_t about =
-        k->length_type == TALLY_I32 ? (one << 30) + (one << 28) : (one << 31) + (one << 29);
-    struct own_run run;
-    if (size < 4 || p->is != is_any || s->options->grid || s->options->length ||
-        s->options->width || j->host.form == OWN_ONE_BLOCK || j->host.combines)
-        return;
-    if (!segment || !try_far_length(j, 3 * short_grid * segment, short_grid * segment, &run) ||
-        !is_good(&run) || !try_far_length(j, about, threads, &run))
-        return;
-    j->far = run.n;
-    if (!is_good(&run)) {
-        char values[160];
-        say_values(&run, values);
-        find(j, "overflow", "with n = %" PRIu64 " an index does not hold its value: %s", run.n,
-             run.result.fault != TALLY_OWN_RIGHT ? run.result.sentence : values);
-        return;
-    }
-    if (size == 8 && !*j->note && try_far_length(j, (one << 32) + (one << 29), threads, &run) &&
-        !is_good(&run))
+/* Lengths at which an int, or an unsigned, wraps: near to the most that the type of n holds, but so far from it that a few
+ * rounds of the grid more do not wrap; and one beyond 32 bits. */
+static uint64_t far_length(const tally_own_kernel *k) {
+    const uint64_t one = 1;
+    return k->length_type == TALLY_I32 ? (one << 30) + (one << 28) : (one << 31) + (one << 29);
+}
+#define BEYOND_32_BITS ((UINT64_C(1) << 32) + (UINT64_C(1) << 29))
+
+/* Says what a run for such a length has found; beyond 32 bits it is a note. */
+static void tell_far(struct own_judgement *j, const struct own_run *run, bool is_note) {
+    char values[160];
+    say_values(run, values);
+    const char *what = *run->result.sentence ? run->result.sentence : values;
+    if (!is_note)
+        find(j, "overflow", "with n = %" PRIu64 " an index does not hold its value: %s", run->n,
+             what);
+    else if (!*j->note)
         snprintf(j->note, sizeof j->note,
                  "beyond 2^32 elements an index of 32 bits wraps: with n = %" PRIu64 ", %.300s",
-                 run.n,
-                 run.result.fault != TALLY_OWN_RIGHT ? run.result.sentence : "the result is wrong");
+                 run->n, what);
+}
+
+/* Runs some blocks of a launch for such a length, on what of the array is theirs. Returns false where that is not known: the
+ * same blocks of a short array must be right first. */
+static bool try_windows(struct own_judgement *j, uint64_t about) {
+    const uint64_t short_grid = 40, segment = j->host.segment, threads = UINT64_C(1) << 26;
+    struct own_run run;
+    if (j->host.form == OWN_ONE_BLOCK || j->host.combines || !segment ||
+        !try_far_length(j, 3 * short_grid * segment, short_grid * segment, &run) ||
+        !is_good(&run) || !try_far_length(j, about, threads, &run))
+        return false;
+    j->far = run.n;
+    if (!is_good(&run))
+        tell_far(j, &run, false);
+    else if (tally_type_size(j->session->kernel->is.length_type) == 8 &&
+             try_far_length(j, BEYOND_32_BITS, threads, &run) && !is_good(&run))
+        tell_far(j, &run, true);
+    return true;
+}
+
+/* Runs a warp of some blocks of so many threads that few rounds are left to each: of one block, or of blocks that share the array
+ * in another way than by segments. One block, or the blocks that were asked for, are told of more threads than blocks have. The
+ * lanes must read their share of a short array, or nothing is known. */
+static void try_shares(struct own_judgement *j, uint64_t about) {
+    enum { THREADS = 1 << 21, ROUNDS = 8, SHORT_GRID = 16 };
+    const struct own_session *s = j->session;
+    const bool is_one = j->host.form == OWN_ONE_BLOCK;
+    const unsigned asked = (unsigned)s->options->grid, block = j->host.block;
+    const unsigned grid = is_one ? 1 : asked ? asked : THREADS / block;
+    const unsigned short_grid = is_one || asked ? grid : SHORT_GRID;
+    unsigned told = is_one || asked ? THREADS : block;
+    while (told > block && (uint64_t)told * grid > THREADS)
+        told /= 2;
+    const uint64_t round = (uint64_t)ROUNDS * grid * told;
+    struct own_run run;
+    if (s->options->width || (is_one && j->host.per_thread) ||
+        !own_host_shares(s, (uint64_t)ROUNDS * short_grid * told, short_grid, told, &run) ||
+        !run.is_right || !own_host_shares(s, about / round * round, grid, told, &run))
+        return;
+    j->far = run.n;
+    if (!run.is_right)
+        tell_far(j, &run, false);
+    else if (tally_type_size(s->kernel->is.length_type) == 8 &&
+             own_host_shares(s, BEYOND_32_BITS / round * round, grid, told, &run) && !run.is_right)
+        tell_far(j, &run, true);
+}
+
+static void try_far(struct own_judgement *j, const struct pattern *p) {
+    const tally_own_kernel *k = &j->session->kernel->is;
+    if (!k->length || tally_type_size(k->length_type) < 4 || p->is != is_any) return;
+    const uint64_t about = far_length(k);
+    if (!try_windows(j, about)) try_shares(j, about);
 }
 
 /* ---- The verdict ---- */
@@ -644,6 +692,18 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
     }
 }
 
+/* Notes that results are wrong, and nothing is known that explains it: for which lengths, or what the first of them is. */
+static void find_lengths(struct own_judgement *j, const struct pattern *p) {
+    const struct own_tried *first = j->tried;
+    while (first < j->tried + j->tried_count && first->right)
+        first++;
+    if (p->is || first == j->tried + j->tried_count)
+        find(j, "lengths", "it is not right for every n");
+    else
+        find(j, "lengths", "with n = %" PRIu64 " the result is %.9g, and %.9g would be right",
+             first->n, first->value, first->expected);
+}
+
 /* Writes the words of what the verdict rests on. */
 static void say_tried(struct own_judgement *j) {
     char blocks[160], odd[160], *text = j->tried_words;
@@ -702,7 +762,6 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
     }
     say_verdict(j, &p);
     say_tried(j);
-    if (j->verdict[0] == 'r' && j->status == OWN_WRONG && !j->finding_count && !j->fault_count)
-        find(j, "lengths", "it is not right for every n");
+    if (j->status == OWN_WRONG && !j->finding_count && !j->fault_count) find_lengths(j, &p);
     return true;
 }

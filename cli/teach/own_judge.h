@@ -6,7 +6,7 @@
 
 #include "teach/own_advice.h"
 
-enum { OWN_LENGTHS_MAX = 96, OWN_FAULTS_MAX = 6, OWN_FINDINGS_MAX = 8, OWN_TRIED_BLOCKS_MAX = 10 };
+enum { OWN_LENGTHS_MAX = 96, OWN_FAULTS_MAX = 6, OWN_FINDINGS_MAX = 8, OWN_TRIED_BLOCKS_MAX = 12 };
 
 struct own_tried {
     uint64_t n;

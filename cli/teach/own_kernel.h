@@ -42,7 +42,9 @@ struct own_kernel {
     unsigned template_block;         /* for which its template is compiled; 0: for any */
     unsigned blocks[OWN_BLOCKS_MAX]; /* what the text defines that may be the threads of a block */
     size_t block_count;
-    tally_own *own; /* which holds this kernel alone; in the other process */
+    bool is_flat;           /* as in own_text */
+    unsigned width, height; /* as in own_text */
+    tally_own *own;         /* which holds this kernel alone; in the other process */
     tally_own_kernel is;
     const char *text; /* the file */
     FILE *svg;        /* open for writing, if that was asked for */

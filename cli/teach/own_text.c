@@ -183,13 +183,16 @@ static bool names_a_warp(const struct reader *r, struct token t) {
     return false;
 }
 
-/* A number that may be the threads of a block: a power of two up to 1024. */
-static void note_block(struct reader *r, struct token t, size_t end) {
-    const unsigned long n = t.from < end ? strtoul(r->clean + t.from, NULL, 10) : 0;
+/* Notes a number that may be the threads of a block: a power of two up to 1024. */
+static void note_block_number(struct reader *r, unsigned long n) {
     if (n < 2 || n > 1024 || (n & (n - 1)) || r->out->block_count == OWN_BLOCKS_MAX) return;
     for (size_t i = 0; i < r->out->block_count; i++)
         if (r->out->blocks[i] == n) return;
     r->out->blocks[r->out->block_count++] = (unsigned)n;
+}
+
+static void note_block(struct reader *r, struct token t, size_t end) {
+    if (t.from < end) note_block_number(r, strtoul(r->clean + t.from, NULL, 10));
 }
 
 /* `#define N 256` may be the threads of a block, `#define T int` is a type. */
@@ -338,6 +341,52 @@ static void edit_shared(struct reader *r, size_t from, size_t end) {
     }
 }
 
+/* Notes the lengths of shared arrays, [from, end). Of two dimensions the product may be the threads, too. A number below a
+ * warp's lanes is seldom a block. */
+static void note_lengths(struct reader *r, size_t from, size_t end) {
+    unsigned long product = 1, lengths[2] = {0, 0};
+    size_t count = 0;
+    for (struct token open = find(r, from, end, "["); open.from < end;
+         open = find(r, open.to, end, "[")) {
+        const struct token length = next(r, open.to, end);
+        const unsigned long n = strtoul(r->clean + length.from, NULL, 10);
+        product = n && product <= 1024 ? product * n : 0;
+        if (count < 2) lengths[count] = n;
+        count++;
+        if (n >= 32) note_block(r, length, end);
+    }
+    if (product >= 32) note_block_number(r, product);
+    if (count == 2 && product && product <= 1024 && !r->out->width) {
+        r->out->height = (unsigned)lengths[0];
+        r->out->width = (unsigned)lengths[1];
+    }
+}
+
+/* Returns whether blockIdx.x stands before token t, times it: then t is the threads of a block, or a multiple of them. */
+static bool follows_block_index(const struct reader *r, size_t from, struct token t) {
+    static const char word[] = "blockIdx.x*";
+    size_t left = sizeof word - 1, i = t.from;
+    while (i > from && left > 0) {
+        const char c = r->clean[--i];
+        if (isspace((unsigned char)c) || c == '(') continue;
+        if (c != word[--left]) return false;
+    }
+    return left == 0;
+}
+
+/* Notes the numbers by which a kernel's body, [from, end), walks: `blockIdx.x * 256` and `i += 256`. */
+static void note_strides(struct reader *r, size_t from, size_t end) {
+    struct token before = {from, from}, earlier = before;
+    for (struct token t = next(r, from, end); t.from < end; t = next(r, t.to, end)) {
+        const bool adds = is(r, before, "=") && is(r, earlier, "+");
+        if (isdigit((unsigned char)r->clean[t.from]) && (adds || follows_block_index(r, from, t)) &&
+            strtoul(r->clean + t.from, NULL, 10) >= 32)
+            note_block(r, t, end);
+        earlier = before;
+        before = t;
+    }
+}
+
 /* Edits what a kept declaration, [from, end), needs. */
 static void edit_declaration(struct reader *r, size_t from, size_t end) {
     static const char *const passed[] = {"volatile", "const", "static", "__align__", NULL};
@@ -345,11 +394,12 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
     bool is_shared = false;
     for (struct token t = next(r, from, end); t.from < end;) {
         size_t on = t.to;
-        if (is(r, t, "__shared__")) {
+        if (is(r, before, "]") && (is(r, t, "__device__") || is(r, t, "__host__"))) {
+            edit(r, FOR_MODEL, t.from, t.to, "%s", ""); /* of a lambda */
+            t = before;
+        } else if (is(r, t, "__shared__")) {
             is_shared = true;
-            const struct token size = find(r, t.to, end, "[");
-            if (size.from < end && find(r, t.to, end, ";").from > size.from)
-                note_block(r, next(r, size.to, end), end);
+            note_lengths(r, t.to, find(r, t.to, end, ";").from);
             if (is(r, before, "extern"))
                 edit_dynamic(r, before, t, end);
             else
@@ -451,15 +501,35 @@ static bool is_element(const struct reader *r, struct token name) {
     return text[0] != 'f' || text[1] != '\0';
 }
 
+/* Returns whether the body that opens at `body` uses a template's number as the threads of a block: times blockIdx.x, or as a
+ * shared array's length. */
+static bool is_used_as_block(const struct reader *r, struct token name, size_t body) {
+    const size_t end = past_closing(r, body, r->length);
+    bool is_shared = false;
+    struct token before = {body, body};
+    for (struct token t = next(r, body, end); t.from < end; before = t, t = next(r, t.to, end)) {
+        is_shared = is(r, t, "__shared__") || (is_shared && !is(r, t, ";"));
+        if (t.to - t.from != name.to - name.from ||
+            memcmp(r->clean + t.from, r->clean + name.from, name.to - name.from) != 0)
+            continue;
+        if (is_shared && is(r, before, "[") && is(r, next(r, t.to, end), "]")) return true;
+        if (follows_block_index(r, body, t)) return true;
+    }
+    return false;
+}
+
 /* What a template's parameter is taken to be: a type the elements', a number the block's threads, a flag false, and
  * whatever has a value by default that. False where nobody knows. */
-static bool take_parameter(const struct reader *r, const struct parameter *p, char text[OWN_NAME]) {
+static bool take_parameter(const struct reader *r, const struct parameter *p, size_t body,
+                           char text[OWN_NAME]) {
     const bool is_functor = p->is_type && !is_element(r, p->name);
-    const char *word = is_functor                                                 ? OWN_FUNCTOR
-                       : p->is_type                                               ? "OWN_T"
-                       : p->is_flag                                               ? "false"
-                       : p->kind.from < p->name.from && names_a_block(r, p->name) ? OWN_THREADS
-                                                                                  : NULL;
+    const char *word = is_functor   ? OWN_FUNCTOR
+                       : p->is_type ? "OWN_T"
+                       : p->is_flag ? "false"
+                       : p->kind.from < p->name.from &&
+                               (names_a_block(r, p->name) || is_used_as_block(r, p->name, body))
+                           ? OWN_THREADS
+                           : NULL;
     if (p->value.from < p->value.to && (!p->is_type || is_functor))
         copy_name(r, p->value, text);
     else if (word)
@@ -468,15 +538,15 @@ static bool take_parameter(const struct reader *r, const struct parameter *p, ch
 }
 
 /* The template whose parameters' bracket opens at `open`. */
-static bool note_template(struct reader *r, size_t open, size_t end, struct own_function *k,
+static bool note_template(struct reader *r, size_t open, size_t body, struct own_function *k,
                           char *why, size_t room) {
-    const size_t close = past_closing(r, open, end) - 1;
+    const size_t close = past_closing(r, open, body) - 1;
     for (size_t from = open + 1, to; from < close; from = to + 1) {
         char text[OWN_NAME] = "";
         to = find(r, from, close, ",").from;
         const struct parameter p = read_parameter(r, from, to);
         const size_t used = strlen(k->arguments);
-        if (!take_parameter(r, &p, text))
+        if (!take_parameter(r, &p, body, text))
             return snprintf(
                        why, room,
                        "nobody knows what the template's %.*s is to be; give it a value there, "
@@ -485,7 +555,8 @@ static bool note_template(struct reader *r, size_t open, size_t end, struct own_
                        (int)(p.name.to - p.name.from), r->clean + p.name.from),
                    false;
         k->takes_block |= strcmp(text, OWN_THREADS) == 0;
-        if (!p.is_type && names_a_block(r, p.name)) note_block(r, p.value, close);
+        if (strcmp(text, OWN_THREADS) != 0 && !p.is_type && names_a_block(r, p.name))
+            note_block(r, p.value, close);
         snprintf(k->arguments + used, sizeof k->arguments - used, "%s%s", used ? ", " : "", text);
     }
     return true;
@@ -515,6 +586,7 @@ static bool note_kernel(struct reader *r, size_t from, size_t body, char *why, s
     const size_t close = past_closing(r, t.from, body);
     note_parameters(r, t.to, close ? close - 1 : close, k);
     place_parameters(r, t.to, close ? close - 1 : close);
+    note_strides(r, body, past_closing(r, body, r->length));
     const struct token first = next(r, from, body);
     return !is(r, first, "template") ||
            note_template(r, next(r, first.to, body).from, body, k, why, room);
@@ -537,7 +609,7 @@ static void drop_template(struct reader *r, size_t from, size_t end, bool is_ker
         const size_t used = p.is_type ? strlen(r->out->types) : strlen(values);
         char text[OWN_NAME] = "";
         if (!p.is_type && !r->out->number_line) r->out->number_line = line_at(r, p.name.from);
-        take_parameter(r, &p, text);
+        take_parameter(r, &p, end, text);
         if (p.is_type)
             snprintf(r->out->types + used, sizeof r->out->types - used, "%s%.*s ",
                      is_kernel ? "" : "?", (int)(p.name.to - p.name.from), r->clean + p.name.from);
@@ -607,6 +679,16 @@ static const struct {
     const char *word, *why;
 } absent[] = {
     {"__shfl", "is now __shfl_sync(0xffffffff, v, lane): since CUDA 9 a shuffle names its lanes"},
+    {"syncthreads", "is __syncthreads() in CUDA C"},
+    {"__syncthread", "is __syncthreads() in CUDA C"},
+    {"__sync_threads", "is __syncthreads() in CUDA C"},
+    {"threadfence", "is __threadfence() in CUDA C"},
+    {"cudaDeviceSynchronize",
+     "is for the host: a kernel waits by __syncthreads(), and for its block only"},
+    {"cudaMalloc", "is for the host: a kernel has its arrays, shared memory and its own variables"},
+    {"cudaMemcpy", "is for the host: a kernel reads and writes its arrays itself"},
+    {"get_local_id", "is OpenCL C; CUDA C has threadIdx.x"},
+    {"get_global_id", "is OpenCL C; CUDA C has blockIdx.x * blockDim.x + threadIdx.x"},
     {"__shfl_down",
      "is now __shfl_down_sync(0xffffffff, v, delta): since CUDA 9 a shuffle names the "
      "lanes that take part"},
@@ -644,9 +726,6 @@ static const struct {
     {"__nanosleep", "is not here: the model knows nothing of time"},
     {"atomic_ref", "is of cuda::std, which is not here; atomicAdd() and its like are"},
     {"barrier", "is of cuda::std, which is not here; __syncthreads() is"},
-    {"__syncthreads_count", "is not here; add the flags in shared memory"},
-    {"__syncthreads_or", "is not here; combine the flags in shared memory"},
-    {"__syncthreads_and", "is not here; combine the flags in shared memory"},
 };
 
 /* Looks in a kept declaration for a word that is not here. */
@@ -670,7 +749,11 @@ static bool find_absent(const struct reader *r, size_t from, size_t end, char *w
         const bool is_type = after.from < end && (is_name(r->clean[after.from]) ||
                                                   (is(r, t, "texture") && is(r, after, "<")));
         const bool is_plain = r->clean[t.from] != '_' && !is(r, t, "this_grid") &&
-                              !is(r, t, "malloc") && strncmp(r->clean + t.from, "clock", 5) != 0 &&
+                              !is(r, t, "malloc") && !is(r, t, "syncthreads") &&
+                              !is(r, t, "threadfence") &&
+                              memcmp(r->clean + t.from, "cuda", 4) != 0 &&
+                              memcmp(r->clean + t.from, "get_", 4) != 0 &&
+                              strncmp(r->clean + t.from, "clock", 5) != 0 &&
                               strncmp(r->clean + t.from, "tex1D", 5) != 0;
         if (said && is_plain && !is_scoped && !(is_type && !is_name(r->clean[before.from])))
             said = NULL;
@@ -847,6 +930,13 @@ static bool read_all(struct reader *r, char *why, size_t room, unsigned *line) {
     r->out->needs_t = has(r, 0, r->length, "T") && !defines;
     r->out->is_cut = r->out->kernel_count == 0 && has(r, 0, r->length, "__global__");
     *line = 0;
+    r->out->is_flat = true;
+    for (struct token t = find(r, 0, r->length, "threadIdx"); t.from < r->length;
+         t = find(r, t.to, r->length, "threadIdx")) {
+        const struct token part = next(r, next(r, t.to, r->length).to, r->length);
+        if (part.from < r->length && (is(r, part, "y") || is(r, part, "z")))
+            r->out->is_flat = false;
+    }
     if (r->edit_count == EDITS_MAX) return snprintf(why, room, "the text is too long"), false;
     return write_texts(r) || (snprintf(why, room, "no memory for it"), false);
 }

@@ -9,7 +9,7 @@
 
 enum {
     OWN_KERNELS_MAX = 64,
-    OWN_BLOCKS_MAX = 4,
+    OWN_BLOCKS_MAX = 6,
     OWN_NAME = 64,
     OWN_DYNAMIC_MAX = 4,
     OWN_FUNCTORS_MAX = 8
@@ -51,6 +51,8 @@ struct own_text {
     bool needs_t;                            /* it uses a type T that it does not define */
     unsigned blocks[OWN_BLOCKS_MAX]; /* what it defines that may be the threads of a block */
     size_t block_count;
+    bool is_flat;           /* it uses no threadIdx.y and no threadIdx.z */
+    unsigned width, height; /* of the first shared array of two dimensions, in numbers; 0: none */
     struct own_functor functors[OWN_FUNCTORS_MAX];
     size_t functor_count;
 };

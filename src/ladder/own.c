@@ -386,6 +386,30 @@ static void tell_stray(struct teller *t, const model_fault *f) {
                                         : "does not take part: it has left the kernel");
     if (used >= (int)room) text[room - 1] = '\0';
     t->out->stray_line = f->here.line;
+    t->out->stray_detail = 1;
+    t->out->stray_fault = TALLY_OWN_SHUFFLE;
+}
+
+/* Returns the detail of a race: see tally_own_result. */
+static int race_detail(const model_fault *f) {
+    return f->here.block != f->other.block
+               ? 2
+               : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP;
+}
+
+/* Says what a race is where the result is wrong. */
+static void tell_untried(struct teller *t, const model_fault *f) {
+    char kept[sizeof t->out->sentence];
+    memcpy(kept, t->out->sentence, sizeof kept);
+    t->length = 0;
+    tell_race(t, f);
+    snprintf(t->out->stray, sizeof t->out->stray, "%.199s", t->out->sentence);
+    memcpy(t->out->sentence, kept, sizeof kept);
+    t->length = strlen(kept);
+    t->out->stray_line = f->here.line;
+    t->out->stray_other_line = f->other.line;
+    t->out->stray_detail = race_detail(f);
+    t->out->stray_fault = TALLY_OWN_RACE;
 }
 
 /* Says the model's sentence without the kernel's name, which the reader knows, and with "on line 7" for
@@ -422,9 +446,7 @@ static void tell(struct teller *t, const model_fault *f) {
                      : f->kind == MODEL_FAULT_SHUFFLE ? 1
                      : f->kind == MODEL_FAULT_BARRIER ? (f->other.site ? 0 : 2)
                      : f->kind != MODEL_FAULT_RACE    ? 0
-                     : f->here.block != f->other.block
-                         ? 2
-                         : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP;
+                                                      : race_detail(f);
     switch (f->kind) {
     case MODEL_FAULT_ORDER:
         tell_order(t, f);
@@ -483,8 +505,8 @@ static tally_status check(const tally_own *own, const struct own_kernel *k,
     const size_t shared = own->object.shared_used + how->shared_bytes;
     if (how->block < 1 || how->block > MODEL_BLOCK_MAX || how->grid < 1)
         return fail(TALLY_EINVAL, "a launch needs a grid, and a block of 1 to 1024 threads");
-    if (how->far &&
-        (how->far->block_count > FAR_BLOCKS_MAX || how->far->block_count != how->outputs))
+    if (how->far && (how->far->block_count > FAR_BLOCKS_MAX ||
+                     (how->far->windows && how->far->block_count != how->outputs)))
         return fail(TALLY_EINVAL, "a far launch runs 16 blocks at most, each with an output");
     if (shared > SHARED_MAX)
         return fail(TALLY_EUNSUPPORTED,
@@ -634,6 +656,61 @@ static void far_back(model_device *d, const struct teller *t, void *input, void 
     own_far_unmap(d, &a.output);
 }
 
+/* Runs a far launch without windows, in which what is left to see is which elements the threads read: pages hold zeros. */
+static tally_status launch_on_pages(tally_own *own, struct teller *t) {
+    const tally_own_launch *how = t->how;
+    const tally_own_far *far = how->far;
+    const model_kernel kernel = {t->kernel->name, t->kernel->call, t->kernel->count};
+    const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
+                                  {own->object.dynamic.base, how->shared_bytes}};
+    uint64_t length = how->length;
+    uintptr_t bases[OWN_FAR_ARRAYS];
+    void *arguments[OWN_PARAMETERS_MAX] = {0};
+    const int roles[OWN_FAR_ARRAYS] = {t->roles.input, t->roles.second, t->roles.output};
+    struct own_pages *pages = calloc(1, sizeof *pages);
+    if (!pages) return fail(TALLY_ENOMEM, "no memory for the kernel's arrays");
+    pages->device = own->device;
+    for (unsigned k = 0; k < OWN_FAR_ARRAYS; k++) {
+        bases[k] = own_far_base(k);
+        if (roles[k] < 0) continue;
+        arguments[roles[k]] = &bases[k];
+        pages->bytes[k] = (k == 2 ? how->outputs : far->n) * t->size;
+    }
+    if (t->roles.length >= 0) arguments[t->roles.length] = &length;
+    t->input = bases[0];
+    t->second = bases[1];
+    t->output = bases[2];
+    if (own->initial)
+        memcpy((void *)own->object.global.base, own->initial, own->object.global.bytes);
+    const model_launch l = {.kernel = &kernel,
+                            .grid = how->grid,
+                            .block = how->block,
+                            .told = far->told,
+                            .only = far->blocks,
+                            .only_count = (unsigned)far->block_count,
+                            .on_absent = own_pages_touch,
+                            .owner = pages,
+                            .arguments = arguments,
+                            .shared = shared,
+                            .forgives = 1};
+    model_counts counts = {0};
+    model_set_patience(own->device, how->patience);
+    const model_status ran = model_run(own->device, &l, &counts);
+    t->out->is_complete = ran == MODEL_OK;
+    if (ran == MODEL_EFAULT) tell(t, model_last_fault(own->device));
+    const uintptr_t address = (uintptr_t)model_last_fault(own->device)->address;
+    t->out->far_left = t->out->fault == TALLY_OWN_ENDLESS ||
+                       (t->out->fault == TALLY_OWN_BOUNDS && own_pages_are_near(address));
+    t->out->far_read = own_pages_read(pages, 0) / t->size;
+    const bool is_full = pages->is_full;
+    own_pages_forget(pages);
+    free(pages);
+    if (is_full) return fail(TALLY_EUNSUPPORTED, "a far launch touches more pages than there are");
+    return ran == MODEL_OK || ran == MODEL_EFAULT
+               ? TALLY_OK
+               : fail(TALLY_ENOMEM, "no memory for the kernel's arrays");
+}
+
 static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                            struct step_listener *listener, void *input, void *output) {
     const tally_own_launch *how = t->how;
@@ -693,7 +770,10 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
         snprintf(t->out->note, sizeof t->out->note, "%s", t->out->sentence);
         t->out->sentence[t->length = 0] = '\0';
     }
-    if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE) tell_stray(t, model_stray_shuffle(d));
+    if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE)
+        tell_stray(t, model_stray_shuffle(d));
+    else if (model_untried_read(d)->kind != MODEL_FAULT_NONE)
+        tell_untried(t, model_untried_read(d));
     if (status == TALLY_OK) status = note_touched(t, d);
     take_counts(t, &counts);
     if (how->far) {
@@ -731,7 +811,9 @@ tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how
                                      .threads = how->block,
                                      .by = {.array_of = array_of, .owner = &t, .n = &n}};
     listener.caller = fp_env_enter();
-    status = launch(own, &t, kernel.type, &listener, input, output);
+    status = how->far && !how->far->windows
+                 ? launch_on_pages(own, &t)
+                 : launch(own, &t, kernel.type, &listener, input, output);
     fp_env_leave(listener.caller);
     free(listener.accesses);
     if (status == TALLY_OK && listener.out_of_memory)

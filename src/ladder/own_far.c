@@ -74,3 +74,58 @@ void own_far_read(const struct own_windows *w, void *values) {
 void own_far_unmap(model_device *d, const struct own_windows *w) {
     unmap(d, w, w->windows);
 }
+
+/* ---- Pages that come as they are touched ---- */
+
+/* Bytes of a page here. Systems have pages of 4 KiB; where theirs are larger, mmap() refuses the second of one, and the trial
+ * is not made. */
+enum { PAGE_BYTES = 4096 };
+
+/* Returns the array that an address lies in; OWN_FAR_ARRAYS for none. */
+static unsigned array_of(const struct own_pages *p, uintptr_t address) {
+    unsigned k = 0;
+    while (k < OWN_FAR_ARRAYS &&
+           (address < own_far_base(k) || address - own_far_base(k) >= p->bytes[k]))
+        k++;
+    return k;
+}
+
+bool own_pages_touch(void *pages, uintptr_t address) {
+    struct own_pages *p = pages;
+    const unsigned k = array_of(p, address);
+    if (k == OWN_FAR_ARRAYS) return false;
+    if (p->count == OWN_FAR_PAGES) return p->is_full = true, false;
+    const uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1);
+    const uintptr_t end = own_far_base(k) + p->bytes[k];
+    const size_t bytes = end - page < PAGE_BYTES ? end - page : PAGE_BYTES;
+    if (mmap((void *)page, PAGE_BYTES, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)page)
+        return false;
+    if (model_adopt(p->device, (void *)page, bytes) != MODEL_OK) {
+        munmap((void *)page, PAGE_BYTES);
+        return false;
+    }
+    p->pages[p->count++] = page;
+    return true;
+}
+
+bool own_pages_are_near(uintptr_t address) {
+    const uintptr_t around = (uintptr_t)1 << 42;
+    return address >= own_far_base(0) - around && address < own_far_base(OWN_FAR_ARRAYS);
+}
+
+uint64_t own_pages_read(const struct own_pages *p, unsigned k) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (array_of(p, p->pages[i]) == k)
+            bytes += model_bytes_read(p->device, (void *)p->pages[i]);
+    return bytes;
+}
+
+void own_pages_forget(struct own_pages *p) {
+    for (size_t i = 0; i < p->count; i++) {
+        model_free(p->device, (void *)p->pages[i]);
+        munmap((void *)p->pages[i], PAGE_BYTES);
+    }
+    p->count = 0;
+}

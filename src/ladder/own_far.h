@@ -25,4 +25,23 @@ bool own_far_map(model_device *d, const struct own_windows *w, const void *value
 void own_far_read(const struct own_windows *w, void *values);
 void own_far_unmap(model_device *d, const struct own_windows *w);
 
+/* Arrays of which the pages come into being as a launch touches them, all zeros. */
+enum { OWN_FAR_ARRAYS = 3, OWN_FAR_PAGES = 4096 };
+struct own_pages {
+    model_device *device;
+    uint64_t bytes[OWN_FAR_ARRAYS]; /* of the array from own_far_base(k) on */
+    uintptr_t pages[OWN_FAR_PAGES];
+    size_t count;
+    bool is_full; /* a launch has asked for more pages than there are */
+};
+
+/* Puts the page there that holds this address. Returns false where it lies in no array, and where there are too many. It is
+ * a launch's on_absent(). */
+bool own_pages_touch(void *pages, uintptr_t address);
+/* Returns whether an address lies where such arrays do, or around them. */
+bool own_pages_are_near(uintptr_t address);
+/* Returns how many bytes of the k-th array the last launch has read. */
+uint64_t own_pages_read(const struct own_pages *p, unsigned k);
+void own_pages_forget(struct own_pages *p);
+
 #endif

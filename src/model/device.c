@@ -70,6 +70,14 @@ const model_fault *model_unfenced_read(const model_device *d) {
     return &d->unfenced;
 }
 
+size_t model_bytes_read(const model_device *d, const void *memory) {
+    return memory_bytes_read(d, (uintptr_t)memory);
+}
+
+const model_fault *model_untried_read(const model_device *d) {
+    return &d->untried;
+}
+
 const model_fault *model_stray_shuffle(const model_device *d) {
     return &d->stray;
 }
@@ -229,6 +237,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     memset(&d->fault, 0, sizeof d->fault);
     memset(&d->noted, 0, sizeof d->noted);
     memset(&d->stray, 0, sizeof d->stray);
+    memset(&d->untried, 0, sizeof d->untried);
     memset(&d->unfenced, 0, sizeof d->unfenced);
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
@@ -259,6 +268,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->release_count = 0;
     d->trace_count = 0;
     d->guess_count = 0;
+    d->tried_count = 0;
     d->out_of_memory = false;
     d->launch = launch;
     d->anchor = (uintptr_t)launch->kernel->call;
@@ -274,6 +284,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     if (d->fault.kind) fault_describe(d, &d->fault);
     if (d->noted.kind) fault_describe(d, &d->noted);
     if (d->stray.kind) fault_describe(d, &d->stray);
+    if (d->untried.kind) fault_describe(d, &d->untried);
     if (d->unfenced.kind) fault_describe(d, &d->unfenced);
     d->launch = NULL;
     pthread_mutex_unlock(&launching);

@@ -143,7 +143,7 @@ unsigned model_block(void) {
 }
 
 unsigned model_threads(void) {
-    return model_now->launch->block;
+    return model_now->launch->told ? model_now->launch->told : model_now->launch->block;
 }
 
 unsigned model_blocks(void) {
@@ -171,7 +171,7 @@ unsigned model_thread_z(void) {
 }
 
 unsigned model_threads_x(void) {
-    return model_now->launch->width ? model_now->launch->width : model_now->launch->block;
+    return model_now->launch->width ? model_now->launch->width : model_threads();
 }
 
 unsigned model_threads_y(void) {

@@ -74,11 +74,14 @@ typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } 
 /*
  * A race that may yet turn out to be none. A plain read beside another lane's atomic is a race, unless what was read
  * is only a guess: the lane hands it to a compare and swap at that place, which sees whether it still holds. So a
- * launch that forgives keeps such a race until the lane does that, or the step ends.
+ * launch that forgives keeps such a race until the lane does that, or the step ends. A lane may also need no try, as in
+ * `while (v > old)`: so a read is no race either where other lanes have handed on what they read by the same instruction.
  */
+enum { TRIED_READS = 8 };
 typedef struct model_guess {
     uintptr_t address; /* 0: none */
     unsigned size;
+    uintptr_t read_site;
     unsigned lane, other_lane, other_block; /* who came second, and who first */
     uintptr_t site, other_site;
     bool writes, other_writes;
@@ -126,6 +129,8 @@ typedef struct model_lane {
     model_exchange exchange; /* what it waits for */
     uint64_t shuffle_value;
     model_guess guess; /* what it has read and not yet tried by a compare and swap */
+    uintptr_t read_address,
+        read_sites[2]; /* of its last plain reads, where both are of one address */
 } model_lane;
 
 /* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
@@ -217,12 +222,16 @@ struct model_device {
     char *saved;                         /* WINDOW bytes for each window, or NULL */
     size_t saved_size;
 
-    unsigned unsettled; /* lanes whose model_guess has an address */
+    unsigned unsettled;           /* lanes whose model_guess has an address */
+    uintptr_t tried[TRIED_READS]; /* instructions whose plain reads a compare and swap has tried */
+    unsigned tried_count;
 
     bool out_of_memory;
     model_fault fault;
     model_fault noted;    /* the first that the launch forgave */
     model_fault unfenced; /* the first read that only a barrier orders behind the block's atomic */
+    model_fault
+        untried;       /* the first guess that was not tried, by an instruction whose others were */
     model_fault stray; /* the first shuffle that got a value from a lane that takes no part in it */
     char error[640];
 };
@@ -262,6 +271,8 @@ void memory_restore_shared(struct model_device *d);
  * a fault, in d->fault, or for lack of memory, in d->out_of_memory. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
+/* Returns how many bytes of the buffer at `base` the last launch has read. */
+size_t memory_bytes_read(const struct model_device *d, uintptr_t base);
 /* To be called as a step ends: guesses that their lanes have not tried are races. */
 void memory_settle_guesses(struct model_device *d);
 

@@ -348,18 +348,32 @@ static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by,
     return !is_ordered(d, epoch, by & CELL_LANE, relaxed);
 }
 
+/* Returns whether lanes have handed what this instruction reads to a compare and swap. */
+static bool is_tried(const struct model_device *d, uintptr_t site) {
+    for (unsigned i = 0; i < d->tried_count; i++)
+        if (d->tried[i] == site) return true;
+    return false;
+}
+
+static void note_tried(struct model_device *d, uintptr_t site) {
+    if (d->tried_count < TRIED_READS && !is_tried(d, site)) d->tried[d->tried_count++] = site;
+}
+
 /* Turns a race into a guess of the lane that read plainly; returns false if that is not the
  * case. */
 static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                      uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
     const bool reads_plainly = kind == ACCESS_READ && by_writes && (by & CELL_RELAXED);
-    const bool was_read = (kind & ACCESS_SWAP) && !by_writes && epoch >= d->block_epoch;
+    const bool was_read = (kind & ACCESS_SWAP) && !by_writes;
     if (!d->launch->forgives || !(reads_plainly || was_read)) return false;
+    if (was_read && epoch < d->block_epoch)
+        return is_tried(d, d->anchor + (uintptr_t)(intptr_t)by_site);
     model_guess *g = &d->lanes[reads_plainly ? d->lane->index : by & CELL_LANE].guess;
     if (g->address && g->address != address) return false;
     d->unsettled += !g->address;
     *g = (model_guess){.address = address,
                        .size = size,
+                       .read_site = reads_plainly ? site : d->anchor + (uintptr_t)(intptr_t)by_site,
                        .lane = d->lane->index,
                        .other_lane = by & CELL_LANE,
                        .other_block = memory_block_of(d, epoch),
@@ -375,11 +389,16 @@ static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, u
 static void try_guess(struct model_device *d, cell *c, uintptr_t address) {
     model_guess *g = &d->lane->guess;
     if (g->address == address) {
+        note_tried(d, g->read_site);
         g->address = 0;
         d->unsettled--;
     }
-    if (c->read >= d->block_epoch && (c->reader & (CELL_LANE | CELL_RELAXED)) == d->lane->index)
+    for (unsigned i = 0; i < 2 && d->lane->read_address == address; i++)
+        note_tried(d, d->lane->read_sites[i]);
+    if (c->read >= d->block_epoch && (c->reader & (CELL_LANE | CELL_RELAXED)) == d->lane->index) {
+        note_tried(d, d->anchor + (uintptr_t)(intptr_t)c->read_site);
         c->read = 0;
+    }
 }
 
 void memory_settle_guesses(struct model_device *d) {
@@ -391,7 +410,12 @@ void memory_settle_guesses(struct model_device *d) {
         d->fault.here.writes = g->writes;
         d->fault.other.writes = g->other_writes;
         fault_other(d, g->other_site, g->other_block, g->other_lane);
-        fault_forgive(d);
+        if (is_tried(d, g->read_site)) {
+            if (!d->untried.kind) d->untried = d->fault;
+            memset(&d->fault, 0, sizeof d->fault);
+        } else {
+            fault_forgive(d);
+        }
         g->address = 0;
         d->unsettled--;
     }
@@ -445,6 +469,24 @@ static bool race(struct model_device *d, uintptr_t address, unsigned size, unsig
     return true;
 }
 
+/* Returns the buffer that holds all bytes of an access, once the launch's owner has put one there. */
+static region *absent_buffer(struct model_device *d, uintptr_t address, unsigned size) {
+    const model_launch *l = d->launch;
+    return l->on_absent && l->on_absent(l->owner, address) ? memory_buffer_at(d, address, size)
+                                                           : NULL;
+}
+
+size_t memory_bytes_read(const struct model_device *d, uintptr_t base) {
+    size_t bytes = 0;
+    for (size_t b = 0; b < d->buffer_count; b++) {
+        const region *r = &d->buffers[b];
+        if (r->base != base) continue;
+        for (size_t i = 0; i << r->shift < r->size; i++)
+            if (r->cells[i].read >= d->launch_epoch) bytes += (size_t)1 << r->shift;
+    }
+    return bytes;
+}
+
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site) {
     const bool shared = memory_is_shared(d, address);
@@ -460,6 +502,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
         return false;
     }
     region *r = shared ? window_at(d, address) : memory_buffer_at(d, address, size);
+    if (!r && !shared) r = absent_buffer(d, address, size);
     if (!r) {
         if (!d->out_of_memory) fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
         return false;
@@ -472,6 +515,12 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
     if (size < (size_t)1 << r->shift && !region_refine(d, r, (unsigned)__builtin_ctz(size)))
         return false;
 
+    if (kind == ACCESS_READ) {
+        model_lane *l = d->lane;
+        l->read_sites[1] = l->read_address == address ? l->read_sites[0] : site;
+        l->read_sites[0] = site;
+        l->read_address = address;
+    }
     const uint32_t oldest = shared ? d->block_epoch : d->launch_epoch;
     cell *c = r->cells + (offset >> r->shift), *end = r->cells + ((offset + size - 1) >> r->shift);
     for (; c <= end; c++) {

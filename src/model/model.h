@@ -201,6 +201,10 @@ typedef struct model_launch {
     const uint32_t
         *only; /* NULL: all blocks; else these run, `only_count` of them, in this order */
     unsigned only_count;
+    unsigned told; /* threads of a block, as the kernel is told; 0: those that run */
+    /* Called where an access reaches no buffer; returns whether there is one now. NULL: there never is. */
+    bool (*on_absent)(void *owner, uintptr_t address);
+    void *owner;
     void *const *arguments; /* arguments[i] points at the i-th; read during the call */
     /* Told of every step, or NULL. It may launch kernels itself, on other devices than this one. */
     void (*on_step)(void *context, const model_step *step);
@@ -275,6 +279,13 @@ const model_fault *model_unfenced_read(const model_device *device);
 /* The first shuffle of the device's last launch that took a value from a lane that takes no part. It is no fault
  * where that value is not used. */
 const model_fault *model_stray_shuffle(const model_device *device);
+
+/* The first plain read beside atomics of the device's last launch that its lane did not hand to a compare and swap, by an
+ * instruction whose values other lanes did hand to one. It is no fault where the result is right. */
+const model_fault *model_untried_read(const model_device *device);
+
+/* Returns how many bytes of a buffer the device's last launch has read, to the granularity of its accesses. */
+size_t model_bytes_read(const model_device *device, const void *memory);
 
 /* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
 const model_fault *model_last_fault(const model_device *device);

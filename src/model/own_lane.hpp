@@ -13,7 +13,8 @@
  *   - own::kernel<>::describe() says what the kernel takes. Whoever compiles the text (cli/teach/own.c) puts that
  *     behind it, as tally_own_kernels and tally_own_kernel_count.
  *
- * Before this text OWN_OP_SUM or the like is to be defined, for the operator of the reduction.
+ * Before this text OWN_OP_SUM or the like is to be defined, for the operator of the reduction. With OWN_UNCOUNTED elements are
+ * plain numbers: the model sees the same accesses, and no operator. Texts whose types the classes do not suit are compiled so.
  */
 #pragma GCC system_header
 #define OWN_INLINE __attribute__((always_inline)) inline
@@ -157,7 +158,9 @@ template <class T> concept plain = is_plain<bare_t<T>>::value;
 template <class T> concept operand = element<T> || plain<T>;
 /* What an array of T holds. */
 template <class T, bool is_whole = plain<T>> struct held { using type = T; };
+#ifndef OWN_UNCOUNTED
 template <class T> struct held<T, true> { using type = whole<T>; };
+#endif
 template <> struct held<bool, true> { using type = bool; };
 template <class T> using element_t = typename held<T>::type;
 
@@ -212,12 +215,26 @@ template <class T> struct whole {
     OWN_INLINE T operator--(int) { return v--; }
 };
 
+#ifdef OWN_UNCOUNTED
+template <class V> OWN_INLINE V wrap(V v) { return v; }
+template <class V> OWN_INLINE V wrap_element(V v) { return v; }
+template <class V> using real_t = V;
+#else
+template <class V> using real_t = real<V>;
 template <class V> OWN_INLINE auto wrap(V v) {
     if constexpr ((V)0.5 != (V)0)
         return real<V>(v);
     else
         return v;
 }
+/* A number as an element of an array, so that operators on it are seen. */
+template <class V> OWN_INLINE auto wrap_element(V v) {
+    if constexpr ((V)0.5 != (V)0)
+        return real<V>(v);
+    else
+        return whole<V>(v);
+}
+#endif
 
 #ifdef OWN_OP_SUM
 constexpr bool adds = true;
@@ -416,15 +433,44 @@ typedef long ptrdiff_t;
 typedef unsigned long uintptr_t;
 typedef decltype(nullptr) nullptr_t;
 
-#define __syncthreads()        own_barrier()
-#define __threadfence()        own_fence()
-#define __threadfence_block()  own_fence_block()
-#define __threadfence_system() own_fence()
+OWN_INLINE void __syncthreads() { own_barrier(); }
+OWN_INLINE void __threadfence() { own_fence(); }
+OWN_INLINE void __threadfence_block() { own_fence_block(); }
+OWN_INLINE void __threadfence_system() { own_fence(); }
 OWN_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { own_meet(mask); }
 OWN_INLINE unsigned __activemask() { return own_active(); }
 OWN_INLINE unsigned __ballot_sync(unsigned mask, bool p) { return (unsigned)own_vote(mask, p, 2); }
 OWN_INLINE int __any_sync(unsigned mask, bool p) { return own_vote(mask, p, 2) != 0; }
 OWN_INLINE int __all_sync(unsigned mask, bool p) { return own_vote(mask, !p, 2) == 0; }
+
+/* A barrier that counts. Calls take turns with two rows of flags: a lane writes a row again only behind the next barrier, to
+ * which all come that have read it. */
+namespace own {
+struct flags {
+    unsigned char of[2][1024], row[1024];
+};
+constinit inline flags barrier_flags{};
+OWN_UNSEEN inline void start_flags() { barrier_flags.row[own_thread()] = 0; }
+OWN_UNSEEN inline void raise_flag(bool p) {
+    const unsigned t = own_thread();
+    barrier_flags.row[t] ^= 1;
+    barrier_flags.of[barrier_flags.row[t]][t] = p;
+}
+OWN_UNSEEN inline int count_flags() {
+    const unsigned row = barrier_flags.row[own_thread()];
+    int count = 0;
+    for (unsigned t = 0; t < own_threads(); t++)
+        count += barrier_flags.of[row][t];
+    return count;
+}
+} // namespace own
+OWN_INLINE int __syncthreads_count(bool p) {
+    own::raise_flag(p);
+    own_barrier();
+    return own::count_flags();
+}
+OWN_INLINE int __syncthreads_or(bool p) { return __syncthreads_count(p) != 0; }
+OWN_INLINE int __syncthreads_and(bool p) { return __syncthreads_count(!p) == 0; }
 
 namespace own {
 template <class V> union word {
@@ -436,18 +482,7 @@ template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source)
     word<V> w{0};
     w.v = v;
     w.bits = own_shuffle(mask, w.bits, source);
-    if constexpr ((V)0.5 != (V)0)
-        return real<V>(w.v);
-    else
-        return whole<V>(w.v);
-}
-/* A number as an element: a real one or a whole one, by its type; it may be the result of a shuffle. */
-template <class A> OWN_INLINE auto real_or_whole(A &&a) {
-    using V = plain_t<A>;
-    if constexpr ((V)0.5 != (V)0)
-        return real<V>(get(a));
-    else
-        return whole<V>(get(a));
+    return wrap_element(w.v);
 }
 } // namespace own
 /* A lane keeps its own value where a shuffle up or down would leave its part of `width` lanes, or an xor would reach a
@@ -478,7 +513,7 @@ template <class V> OWN_INLINE own_u64 bits_of(V v) {
 template <class V> OWN_INLINE auto reduced(unsigned mask, V v, unsigned of_signed, unsigned of_unsigned, bool counted) {
     static_assert(sizeof(V) <= 4 && (V)0.5 == (V)0, "__reduce_*_sync() takes integers of 32 bits");
     if (counted) own_operation();
-    return whole<V>((V)own_vote(mask, bits_of(v), (V)-1 < (V)0 ? of_signed : of_unsigned));
+    return wrap_element((V)own_vote(mask, bits_of(v), (V)-1 < (V)0 ? of_signed : of_unsigned));
 }
 } // namespace own
 template <class A> requires own::operand<A> OWN_INLINE unsigned __match_any_sync(unsigned mask, A &&a) {
@@ -559,10 +594,10 @@ template <class To, class From> OWN_INLINE To bits(From x) {
 } // namespace own
 template <class A> OWN_INLINE int __float_as_int(A &&a) { return own::bits<int>((float)own::get(a)); }
 template <class A> OWN_INLINE unsigned __float_as_uint(A &&a) { return own::bits<unsigned>((float)own::get(a)); }
-OWN_INLINE own::real<float> __int_as_float(int a) { return own::bits<float>(a); }
-OWN_INLINE own::real<float> __uint_as_float(unsigned a) { return own::bits<float>(a); }
+OWN_INLINE own::real_t<float> __int_as_float(int a) { return own::bits<float>(a); }
+OWN_INLINE own::real_t<float> __uint_as_float(unsigned a) { return own::bits<float>(a); }
 template <class A> OWN_INLINE long long __double_as_longlong(A &&a) { return own::bits<long long>((double)own::get(a)); }
-OWN_INLINE own::real<double> __longlong_as_double(long long a) { return own::bits<double>(a); }
+OWN_INLINE own::real_t<double> __longlong_as_double(long long a) { return own::bits<double>(a); }
 OWN_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 OWN_INLINE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
 OWN_INLINE int __popcll(unsigned long long x) { return own::ones(x); }
@@ -614,12 +649,12 @@ template <class... A> OWN_INLINE int printf(const char *, A &&...) { return 0; }
     struct alignas(bytes) name {                                                                   \
         T __VA_ARGS__;                                                                             \
     };
-OWN_VECTOR(float2, own::real<float>, 8, x, y)
-OWN_VECTOR(float4, own::real<float>, 16, x, y, z, w)
-OWN_VECTOR(double2, own::real<double>, 16, x, y)
-OWN_VECTOR(int2, own::whole<int>, 8, x, y)
-OWN_VECTOR(int4, own::whole<int>, 16, x, y, z, w)
-OWN_VECTOR(uint4, own::whole<unsigned>, 16, x, y, z, w)
+OWN_VECTOR(float2, own::real_t<float>, 8, x, y)
+OWN_VECTOR(float4, own::real_t<float>, 16, x, y, z, w)
+OWN_VECTOR(double2, own::real_t<double>, 16, x, y)
+OWN_VECTOR(int2, own::element_t<int>, 8, x, y)
+OWN_VECTOR(int4, own::element_t<int>, 16, x, y, z, w)
+OWN_VECTOR(uint4, own::element_t<unsigned>, 16, x, y, z, w)
 
 /* Functions that the compiler may call where the kernel copies or clears. */
 extern "C" {
@@ -763,7 +798,7 @@ template <class G, class A, class F> OWN_INLINE auto reduce(const G &g, A &&a, F
     auto v = own::wrap(own::get(a));
     for (unsigned far = 1; far < g.count; far *= 2) {
         const auto other = g.shfl_down(v, far);
-        if (g.rank + far < g.count) v = own::wrap(own::get(f(own::real_or_whole(v), own::real_or_whole(other))));
+        if (g.rank + far < g.count) v = own::wrap(own::get(f(own::wrap_element(own::get(v)), own::wrap_element(own::get(other)))));
     }
     return own::wrap(own::get(g.shfl(v, 0)));
 }
@@ -797,7 +832,7 @@ template <class E> struct parameter<E *> {
     template <class C> struct is_const<const C> { static constexpr unsigned value = 1; };
     static constexpr own_parameter of() {
         own_parameter p{};
-        if constexpr (operand<E>) {
+        if constexpr (operand<E> && !__is_same(bare_t<E>, bool)) {
             p.kind = OWN_POINTER;
             p.is_const = is_const<E>::value;
             name_type<plain_t<E>>(p.type);
@@ -825,7 +860,10 @@ template <class... P, void (*f)(P...)> struct kernel<f> {
     template <unsigned... I> OWN_UNSEEN static void enter(void *const *a, places<I...>) {
         f(argument<P>::of(a[I])...);
     }
-    OWN_UNSEEN static void call(void *const *a) { enter(a, typename count_to<sizeof...(P)>::type{}); }
+    OWN_UNSEEN static void call(void *const *a) {
+        start_flags();
+        enter(a, typename count_to<sizeof...(P)>::type{});
+    }
     static constexpr own_kernel describe(const char *name, const char *names) {
         return {name, names, call, nullptr, sizeof...(P), {parameter<P>::of()...}};
     }
@@ -839,8 +877,10 @@ template <class... P, void (*f)(P...)> struct kernel<f> {
 #undef OWN_NAME
 #define inline /* __device__ says it */
 #define __inline__
+#ifndef OWN_UNCOUNTED
 #define float             own::real<float>
 #define double            own::real<double>
+#endif
 /* The kernel's text may not use these: they would go around the model. */
 #pragma GCC poison asm __asm __asm__ _Pragma no_sanitize __no_sanitize__ no_sanitize_thread no_sanitize_coverage
 #pragma GCC poison no_sanitize_address disable_sanitizer_instrumentation constructor destructor ifunc section
