@@ -73,21 +73,21 @@ enum core_function {
 
 /* The module's state, one for each interpreter. */
 struct core {
-    PyObject *slow[FUNCTIONS]; /* the functions in Python that know all arguments */
+    PyObject *general[FUNCTIONS]; /* the functions in Python, which take all arguments */
     PyObject *docs[FUNCTIONS];
     PyMethodDef method[FUNCTIONS];
-    PyTypeObject *ndarray;        /* numpy.ndarray, once NumPy has been seen; else NULL */
-    PyObject *scalar[CORE_TYPES]; /* NumPy's types of numbers; NULL where there is none */
-    PyObject *box[CORE_TYPES];    /* an array of no dimensions of each of these types ... */
-    void *inside[CORE_TYPES];     /* ... and its element */
-    PyObject *nothing;            /* an empty tuple: the index of that */
-    PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
-    PyObject *empty;              /* numpy.empty */
-    PyObject *pair;               /* makes minmax's result of two values */
-    PyTypeObject *elsewhere;      /* the type of arrays of which calls go to ... */
-    PyObject *common; /* ... common(the function in Python, arguments' names, arguments) instead */
-    struct agains *agains; /* again.c; or NULL */
-    long watched;          /* so many want to hear what becomes of each of these calls */
+    PyTypeObject *ndarray;              /* numpy.ndarray, once NumPy has been seen; else NULL */
+    PyObject *scalar[CORE_TYPES];       /* NumPy's scalar types; NULL where there is none */
+    PyObject *scalar_array[CORE_TYPES]; /* an array of no dimensions of each of these types ... */
+    void *scalar_data[CORE_TYPES];      /* ... and its element */
+    PyObject *no_index;                 /* an empty tuple, the index of that element */
+    PyObject *small_index[256];         /* the first numbers of numpy.int64, made when first used */
+    PyObject *empty;                    /* numpy.empty */
+    PyObject *pair;                     /* makes minmax's result of two values */
+    PyTypeObject *tensor_type; /* calls whose first argument is of this very type go to ... */
+    PyObject *tensor_call; /* ... tensor_call(function in Python, names of arguments, arguments) */
+    struct call_cache *calls; /* call_cache.c; or NULL */
+    long checks;              /* open checked() statements */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
@@ -130,15 +130,12 @@ int view_is_contiguous(const struct view *v);
 /* Numbers from Python. */
 PyObject *core_number(const tally_value *value);
 
-/* Returns the module's enqueue(): puts a reduction on a queue (problem.c). Returns NULL with an
- * exception. */
-PyObject *core_enqueue(PyObject *module, PyObject *arguments);
 /* The addresses that a call with arrays on a GPU needs. */
 struct addresses {
     uint64_t x, y, mask, workspace, queue, out;
-    int written; /* all of the workspace has been */
+    int written; /* all of the workspace has been written before */
 };
-/* Enqueues what Problem.prepare() has made of a call, at these addresses. Returns -1 with an exception. */
+/* Launches a reduction of Problem.prepare() at these addresses. Returns -1 with an exception. */
 int core_enqueue_at(PyObject *prepared, const struct addresses *at);
 
 /* Add the types of problem.c, state.c and tensor.c to the module. Return -1 with an
@@ -150,16 +147,17 @@ PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments);
 
-/* Calls that are made again (again.c): for arrays of a type; the result of one, or NULL, without an exception where it
- * has to go another way. */
-int core_open_agains(struct core *core, PyTypeObject *type);
-int core_visit_agains(struct core *core, visitproc visit, void *arg);
-void core_close_agains(struct core *core);
-PyObject *core_again(struct core *core, enum core_function f, PyObject *const *arguments,
-                     Py_ssize_t count, PyObject *names);
-PyObject *core_remember(PyObject *module, PyObject *arguments);
-PyObject *core_forget(PyObject *module, PyObject *unused);
-PyObject *core_watch(PyObject *module, PyObject *more);
+/* The cache of calls on tensors of a type (call_cache.c). core_call_again() returns the result of a call; or NULL, without
+ * an exception if the call has to go the general way. */
+int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream);
+int core_visit_calls(struct core *core, visitproc visit, void *arg);
+void core_close_calls(struct core *core);
+PyObject *core_call_again(struct core *core, enum core_function f, PyObject *const *arguments,
+                          Py_ssize_t count, PyObject *names);
+PyObject *core_cache_call(PyObject *module, PyObject *arguments);
+PyObject *core_clear_calls(PyObject *module, PyObject *unused);
+PyObject *core_cached_calls(PyObject *module, PyObject *unused);
+PyObject *core_defer_checks(PyObject *module, PyObject *more);
 
 /* A problem as an object: what is asked, and all that it points to. */
 struct problem_object {

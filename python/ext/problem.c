@@ -556,7 +556,7 @@ static tally_status measure(struct prepared *a, const tally_problem *problem, Py
     return PyErr_Occurred() ? TALLY_OK : tally_workspace(a->device, problem, a->n, &a->bytes);
 }
 
-/* prepare(what, device, apart) -> (what enqueue() takes, bytes to work in): a number of elements, or a shape as
+/* prepare(what, device, apart) -> (a prepared reduction, bytes of workspace): a number of elements, or a shape as
  * enqueue_parts() has it for axes. The values along axes are so many bytes apart; those of elements lie side by side. */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
@@ -616,20 +616,6 @@ int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
     if (s == TALLY_OK) return 0;
     core_raise(s);
     return -1;
-}
-
-/* enqueue(prepared, x, y, mask, workspace, queue, out, written): all between the first and the last are addresses. */
-PyObject *core_enqueue(PyObject *module, PyObject *arguments) {
-    unsigned long long x, y, mask, workspace, queue, out;
-    int written;
-    PyObject *prepared;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "OKKKKKKp", &prepared, &x, &y, &mask, &workspace, &queue, &out,
-                          &written))
-        return NULL;
-    const struct addresses at = {x, y, mask, workspace, queue, out, written};
-    if (core_enqueue_at(prepared, &at) < 0) return NULL;
-    Py_RETURN_NONE;
 }
 
 /* words_sizes(n, count, device) -> (words of a state, bytes to work in): of states that plain additions combine, of n
@@ -706,7 +692,7 @@ static PyMethodDef problem_methods[] = {
     {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
      "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, asked, device): addresses"},
     {"prepare", problem_prepare, METH_VARARGS,
-     "prepare(what, device): (what enqueue() takes, bytes to work in)"},
+     "prepare(what, device): (a prepared reduction, bytes of workspace)"},
     {"words_sizes", problem_words_sizes, METH_VARARGS,
      "words_sizes(n, count, device): (words of a state, bytes to work in)"},
     {"enqueue_words", problem_enqueue_words, METH_VARARGS,

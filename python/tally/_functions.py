@@ -174,7 +174,7 @@ def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *,
     """Operators whose result is a number of its own type: sums, means, variances, norms, products."""
     if mean is np._NoValue:
         mean = None
-    if not isinstance(x, Taken) and _gpu.lies_there(x):
+    if not isinstance(x, Taken) and _gpu.is_on_gpu(x):
         value = _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device, mean)
         if where is None:
             _warn_of_few(op, ddof, tuple(x.shape), axes_of(axis, len(x.shape)), None, None)
@@ -325,7 +325,7 @@ def _multiply_neighbours(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _element(op: str, x: Any, axis: Any, out: Any, keepdims: bool, *, initial: Any = None, where: Any = None,
              device: str | None = None, progress: bool = False) -> Any:
     """Operators whose result is an element: extremes and bits."""
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return _gpu.reduce(op, x, axis, None, out, keepdims, initial, where, 0.0, False, device)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
@@ -351,7 +351,7 @@ def _as_elements(array: np.ndarray[Any, Any], t: Taken) -> np.ndarray[Any, Any]:
 def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | None) -> Any:
     if axis is not None:
         axis = operator.index(axis)
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return _gpu.reduce(op, x, axis, None, out, keepdims, None, None, 0.0, False, device)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
@@ -385,7 +385,7 @@ def _complex_truth(op: str, x: np.ndarray[Any, Any], axes: tuple[int, ...], mask
 
 
 def _truth(op: str, x: Any, axis: Any, out: Any, keepdims: bool, where: Any, device: str | None) -> Any:
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return _gpu.reduce(op, x, axis, None, out, keepdims, None, where, 0.0, False, device)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
@@ -449,7 +449,7 @@ def max_(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, init
 np.int64(3)
 """)
 def minmax(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Any:
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         check_extreme("minmax", x.shape, axes_of(axis, len(x.shape)), None, None)
         return _several(("minmax",), x, axis, keepdims, device, MinMax)
     t = take(x)
@@ -517,7 +517,7 @@ the norm of two axes is a matrix's in NumPy, and an error here. Norms of integer
 np.True_
 """)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, device: str | None = None, progress: bool = False) -> Any:
-    there = _gpu.take(x) if _gpu.lies_there(x) else None
+    there = _gpu.take(x) if _gpu.is_on_gpu(x) else None
     t = None if there else take(x)
     kind, ndim = (there.type, len(there.shape)) if there else (t.type, t.array.ndim) if t else ("", 0)
     op, dtype = norm_of(ord, axis, ndim, dtype, kind)
@@ -555,7 +555,7 @@ def sumsq(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims
 np.int64(2)
 """)
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False, device: str | None = None) -> Any:
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return _gpu.reduce("nonzero", x, axis, None, None, keepdims, None, None, 0.0, False, device)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
@@ -719,7 +719,7 @@ last but one of `b`; by a number products. Integers give 64 bits, or an Overflow
 np.float64(3.0)
 """)
 def dot(a: Any, b: Any, out: Any = None, *, dtype: Any = None, device: str | None = None) -> Any:
-    if _gpu.lies_there(a) or _gpu.lies_there(b):
+    if _gpu.is_on_gpu(a) or _gpu.is_on_gpu(b):
         return _gpu.dot(a, b, out, dtype, device)
     left, right, element = _common(take(a), take(b))
     x, y = left.array, right.array
@@ -745,7 +745,7 @@ Complex elements of `x1` are conjugated.
 array([3, 7])
 """)
 def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str | None = None) -> Any:
-    if _gpu.lies_there(x1) or _gpu.lies_there(x2):
+    if _gpu.is_on_gpu(x1) or _gpu.is_on_gpu(x2):
         return _gpu.vecdot(x1, x2, axis, dtype, device)
     left, right, element = _common(take(x1), take(x2))
     x, y = left.array, right.array
@@ -797,7 +797,7 @@ def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | 
     >>> d.count, d.mean, d.argmin
     (np.int64(3), np.float64(2.0), np.int64(1))
     """
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         check_extreme("describe", x.shape, axes_of(axis, len(x.shape)), None, None)
         return Description(*_several(("describe",), x, axis, keepdims, device))
     t = take(x)

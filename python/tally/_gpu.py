@@ -13,7 +13,7 @@ import functools
 import math
 import struct
 import sys
-from typing import Any, Callable, Iterator, NamedTuple, Sequence, cast
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -39,7 +39,7 @@ _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
 Strides = tuple[int, ...]
 
 
-def lies_there(x: Any) -> bool:
+def is_on_gpu(x: Any) -> bool:
     """Whether an array lies in a CUDA device's memory."""
     if isinstance(x, np.ndarray):
         return False
@@ -62,6 +62,7 @@ class _Torch:
         #: Whether what is put on the stream goes into a graph, which may run beside the stream later.
         self.is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing",
                                                         torch.cuda.is_current_stream_capturing)
+        _core._tensor_type(torch.Tensor, _call_on_tensor, self.stream)
 
     def take(self, x: Any) -> tuple[int, Strides, Strides, int]:
         if x.is_neg() or x.is_conj():
@@ -270,7 +271,7 @@ def _library(name: str) -> Any:
     return {"torch": _Torch, "cupy": _CuPy}[name]()
 
 
-class There(NamedTuple):
+class GpuArray(NamedTuple):
     """An array on a GPU that has been taken."""
 
     library: Any
@@ -301,7 +302,7 @@ class There(NamedTuple):
         return True
 
 
-def take(x: Any) -> There:
+def take(x: Any) -> GpuArray:
     """An array on a GPU, taken."""
     if is_torch(x):
         check_torch(x)
@@ -315,19 +316,19 @@ def take(x: Any) -> There:
     if name not in _KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
     address, shape, strides, number = library.take(x)
-    return There(library, _KINDS[name], address, shape, strides, number, x)
+    return GpuArray(library, _KINDS[name], address, shape, strides, number, x)
 
 
-def _take_beside(x: Any, t: There, what: str) -> There:
+def _take_beside(x: Any, t: GpuArray, what: str) -> GpuArray:
     """A further array, which must be of the same library and on the same device."""
-    taken = take(x) if lies_there(x) else None
+    taken = take(x) if is_on_gpu(x) else None
     if taken is None or taken.library is not t.library or taken.number != t.number:
         raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
                         f"{t.library.bring(t.number)}")
     return taken
 
 
-def _through(call: Callable[..., Any]) -> Callable[..., Any]:
+def _accept_jax(call: Callable[..., Any]) -> Callable[..., Any]:
     """Lets a call take JAX's arrays, too: they go by DLPack to CuPy or PyTorch and come back so. JAX does not say which
     stream it works on, and may use an array's memory again as soon as nobody on the host has it: the call waits."""
 
@@ -366,7 +367,7 @@ def _is_here(name: str) -> bool:
 
 
 def _is_jax(a: Any) -> bool:
-    return type(a).__module__.partition(".")[0] in ("jax", "jaxlib") and lies_there(a)
+    return type(a).__module__.partition(".")[0] in ("jax", "jaxlib") and is_on_gpu(a)
 
 
 # ---- What only the elements can say ----------------------------------------------------------------------------------
@@ -422,11 +423,11 @@ def checked() -> Iterator[None]:
     """
     watched: list[Any] = []  # of what has a check()
     token = _watch.set(watched)
-    _core._watch(1)
+    _core._defer_checks(1)
     try:
         yield
     finally:
-        _core._watch(-1)
+        _core._defer_checks(-1)
         _watch.reset(token)
     for w in watched:
         w.check()
@@ -460,164 +461,120 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
 
 
 class _Prepared(NamedTuple):
-    """How a call is made that has been made before, with tensors of the same types, shapes, strides and device, and the
-    same other arguments: with one launch, or a few, to a new tensor."""
+    """A reduction that can be launched again, to a new tensor: for tensors of the same types, shapes, strides and device."""
 
     library: Any
     number: int  # the device's
-    enqueue: Any  # what _core.enqueue() takes
-    size: int  # bytes to work in
+    prepared: Any  # of Problem.prepare()
+    size: int  # bytes of workspace
     name: str  # the result's dtype, ...
     shape: tuple[int, ...]  # ... its shape, ...
-    room: int  # ... and the bytes that are written, of all values
-    values: int  # how many they are, ...
+    room: int  # ... and the bytes of all values
+    values: int  # how many values there are, ...
     gather: Callable[..., Any] | None  # ... and what makes one result of several
-    y: int | None  # which argument behind the first is the second array, ...
-    mask: int | None  # ... which the mask
+    has_mask: bool
 
 
-#: Calls with PyTorch's tensors: what tells them apart (_key) -> how they are made, of those that can be made so.
-_prepared: dict[tuple[Any, ...], _Prepared] = {}
-_MOST_PREPARED = 1024
-#: (device, stream, bytes to work in, result's dtype, shape and room, what gathers values) -> the memory to work in, which
-#: calls on one stream use one after the other, its address, and results that wait to be used, with theirs.
-_kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
-_MOST_KEPT = 32
-_MOST_WORK = 1 << 22  # bytes, of each
+class _Results:
+    """Results that wait to be written by calls on one stream, each with its address and that of its workspace."""
+
+    def __init__(self, p: _Prepared):
+        self.p = p
+        self.waiting: list[tuple[Any, int, Any, int]] = []
+        #: Such calls share one workspace, which is cleared once. Others get results and workspace of their own.
+        self.is_shared = p.room <= _MOST_ROOM and p.size <= _MOST_WORK
+        self.work: Any = None
+
+    def refill(self) -> None:
+        p, library = self.p, self.p.library
+        if self.work is None or not self.is_shared:
+            self.work = (library.zeros if self.is_shared else library.empty)((p.size,), "uint8", p.number)
+        work, at = self.work, library.address(self.work)
+        if not self.is_shared:
+            self.work = None
+        count = min(_AT_ONCE, _MOST_ROOM // p.room) if self.is_shared else 1
+        values = library.results(count * p.values, p.shape, p.room // p.values, p.name, p.number)
+        for i in range(0, len(values), p.values):
+            value, address = values[i]
+            gathered = value if p.gather is None else p.gather(*(v for v, _ in values[i:i + p.values]))
+            self.waiting.append((gathered, address, work, at))
+
+
+#: (device, stream, bytes of workspace, result's dtype, shape and room, what gathers values) -> results for such calls.
+_results: dict[tuple[Any, ...], _Results] = {}
+_MOST_RESULTS = 32
+_MOST_WORK = 1 << 22  # bytes of a shared workspace
 _AT_ONCE = 64  # results that are made together, or fewer: the last of them that is alive keeps them all, ...
 _MOST_ROOM = 1 << 18  # ... which are so many bytes together at most
 
 
-def forget() -> None:
-    """Forgets all calls that have been made, and gives up what was kept for them."""
-    _prepared.clear()
-    _kept.clear()
-    _core._forget()
+def clear_cache() -> None:
+    """Empties the cache of calls, and frees what was kept for them."""
+    _results.clear()
+    _core._clear_calls()
 
 
 class _Call:
-    """A call that is being made for the first time."""
+    """A call on PyTorch's tensors that is made the general way."""
 
     def __init__(self, x: Any, more: tuple[Any, ...]) -> None:
         self.x, self.more = x, more
-        self.value: Any = None  # what the last reduction gave, and ...
-        self.prepared: _Prepared | None = None  # ... how that can be had again
+        self.value: Any = None  # of the last reduction, and ...
+        self.prepared: _Prepared | None = None  # ... how that is launched again
 
-    def has(self, t: There | None) -> bool:
+    def has(self, t: GpuArray | None) -> bool:
         return t is None or any(a is t.array for a in self.more)
-
-    def place_of(self, t: There | None) -> int | None:
-        """Which argument behind the first an array is."""
-        return None if t is None else next(i for i, a in enumerate(self.more) if a is t.array)
 
 
 _call: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("tally_call", default=None)
 
 
-def _sign(a: Any) -> Any:
-    """What of an argument tells calls apart."""
-    if hasattr(a, "data_ptr"):
-        return a.dtype, a.shape, a.stride(), a.get_device(), a.is_neg()
-    return (type(a), a, tuple(map(type, a))) if type(a) is tuple else (type(a), a)
-
-
-def _common(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, *more: Any) -> Any:
-    """What function(x, *more) returns, of whose arguments the last ones have names, for one of PyTorch's tensors."""
-    if not x.is_cuda:
-        return _call_by_names(function, names, x, more)
-    try:
-        key = (function, names, x.dtype, x.shape, x.stride(), x.get_device(), tuple([_sign(a) for a in more]) if more else None)
-        found = _prepared.get(key)
-    except (TypeError, RuntimeError):  # an argument without a hash, a tensor without strides
-        return _call_by_names(function, names, x, more)
-    if found is None:
-        return _first(key, function, names, x, more)
-    if x.is_neg() or _watch.get() is not None or found.library.is_capturing():
-        return _call_by_names(function, names, x, more)
-    library, number, prepared, size, name, shape, room, _, gather, y, mask = found
-    stream = library.stream(number)
-    kept = _kept.get((number, stream, size, name, shape, room, gather)) or _keep(found, stream)
-    is_kept = room <= _MOST_ROOM and size <= _MOST_WORK
-    if is_kept:
-        if not kept[2]:
-            kept[2].extend(_results(found, min(_AT_ONCE, _MOST_ROOM // room)))
-        result, address = kept[2].pop()
-    else:
-        result, address = _results(found, 1)[0]
-    _core.enqueue(prepared, x.data_ptr(), 0 if y is None else more[y].data_ptr(), 0 if mask is None else more[mask].data_ptr(),
-                  kept[1], stream, address, is_kept)
-    if is_kept and (y is None or mask is None):
-        _core._again(function, names, (x, *more), prepared, library.is_capturing, kept, stream, mask is not None)
-    return result
-
-
-def _results(p: _Prepared, count: int) -> list[tuple[Any, int]]:
-    """So many results, to be written, and their addresses."""
-    values = p.library.results(count * p.values, p.shape, p.room // p.values, p.name, p.number)
-    if p.gather is None:
-        return cast("list[tuple[Any, int]]", values)
-    return [(p.gather(*(v for v, _ in values[i:i + p.values])), values[i][1]) for i in range(0, len(values), p.values)]
-
-
-def _call_by_names(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, more: tuple[Any, ...]) -> Any:
+def _call_on_tensor(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, *more: Any) -> Any:
+    """Returns function(x, *more), the last of whose arguments have names, for a tensor of PyTorch's; and adds the call to the
+    cache (ext/call_cache.c)."""
     first = len(more) - len(names or ())
-    return function(x, *more[:first], **dict(zip(names or (), more[first:])))
-
-
-def _first(key: tuple[Any, ...], function: Callable[..., Any], names: tuple[str, ...] | None, x: Any,
-           more: tuple[Any, ...]) -> Any:
-    """Makes the call the long way, and notes how it can be made the next time."""
+    positional, named = more[:first], dict(zip(names or (), more[first:]))
+    if not x.is_cuda or _watch.get() is not None or (library := _library("torch")).is_capturing():
+        return function(x, *positional, **named)
     call = _Call(x, more)
     token = _call.set(call)
     try:
-        value = _call_by_names(function, names, x, more)
+        value = function(x, *positional, **named)
     finally:
         _call.reset(token)
-    if call.prepared is not None and value is call.value:
-        if len(_prepared) >= _MOST_PREPARED:
-            forget()
-        _prepared[key] = call.prepared
+    p = call.prepared
+    if p is not None and value is call.value:
+        key = (p.number, library.stream(p.number), p.size, p.name, p.shape, p.room, p.gather)
+        if key not in _results and len(_results) >= _MOST_RESULTS:
+            clear_cache()
+        results = _results.setdefault(key, _Results(p))
+        _core._cache_call(function, names, (x, *more), p.prepared, library.is_capturing, results.waiting, results.refill,
+                          results.is_shared, p.has_mask)
     return value
 
 
-def _prepare(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None, mask: There | None,
-             value: Any, gather: Callable[..., Any] | None = None) -> None:
-    """Notes how a reduction, which has just been made, is made again: to one value for each result, or to several of one
+def _prepare(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, y_strides: Strides | None,
+             mask: GpuArray | None, value: Any, gather: Callable[..., Any] | None = None) -> None:
+    """Notes how a reduction that has just been made is launched again: to one value for each result, or to several of one
     dtype that are gathered."""
     call = _call.get()
-    if call is None and is_torch(t.array) and not _prepared:
-        _core._elsewhere(t.library.torch.Tensor, _common)
     if call is None or call.x is not t.array or not (call.has(y) and call.has(mask)) or 0 in t.shape:
         return
     name, *others = (_result_name(*what, t.type) for what in _values_of(p))
-    if any(other != name for other in others):
+    if any(other != name for other in others) or None not in (y, mask):
         return
-    is_whole = _is_whole(p, t, axes, y, y_strides, mask)
     call.value = value
     shape = tuple((value if gather is None else value[0]).shape)
-    if is_whole:
+    if _is_whole(p, t, axes, y, y_strides, mask):
         room = _RESULT
-        enqueue, size = p.prepare(math.prod(t.shape), t.spec, room)
+        prepared, size = p.prepare(math.prod(t.shape), t.spec, room)
     else:
         bits, lengths, x, ys, masks = _squeezed(t, axes, y_strides,
                                                 None if mask is None else _strides_to(mask, t.shape, "where="))
         room = -(-math.prod(shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
-        enqueue, size = p.prepare((lengths, x, ys, masks, bits, None), t.spec, room)
+        prepared, size = p.prepare((lengths, x, ys, masks, bits, None), t.spec, room)
     values = 1 + len(others)
-    call.prepared = _Prepared(t.library, t.number, enqueue, size, name, shape, room * values, values, gather,
-                              call.place_of(y), call.place_of(mask))
-
-
-def _keep(p: _Prepared, stream: int) -> tuple[Any, int, list[tuple[Any, int]]]:
-    is_kept = p.size <= _MOST_WORK and p.room <= _MOST_ROOM  # (then it is cleared once, instead of before each call)
-    work = (p.library.zeros if is_kept else p.library.empty)((p.size,), "uint8", p.number)
-    kept: tuple[Any, int, list[tuple[Any, int]]] = work, work.data_ptr(), []
-    if p.size <= _MOST_WORK:
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
-            _core._forget()
-        _kept[p.number, stream, p.size, p.name, p.shape, p.room, p.gather] = kept
-    return kept
+    call.prepared = _Prepared(t.library, t.number, prepared, size, name, shape, room * values, values, gather, mask is not None)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -625,7 +582,7 @@ def _values_of(p: _core.Problem) -> tuple[tuple[str, str], ...]:
     return tuple(p.values())
 
 
-def _whole(p: _core.Problem, t: There, y: There | None) -> list[Any]:
+def _whole(p: _core.Problem, t: GpuArray, y: GpuArray | None) -> list[Any]:
     """The values of all elements, as arrays of no dimensions."""
     library, number = t.library, t.number
     n = math.prod(t.shape)
@@ -647,7 +604,7 @@ def _whole(p: _core.Problem, t: There, y: There | None) -> list[Any]:
     return values
 
 
-def _squeezed(t: There, axes: tuple[int, ...], *others: Any) -> tuple[Any, ...]:
+def _squeezed(t: GpuArray, axes: tuple[int, ...], *others: Any) -> tuple[Any, ...]:
     """Shapes and strides without the dimensions of length 1 where there are too many for the engine."""
     keep = [d for d, n in enumerate(t.shape) if n != 1] if len(t.shape) > _MOST_DIMS else list(range(len(t.shape)))
     if len(keep) > _MOST_DIMS:
@@ -656,7 +613,7 @@ def _squeezed(t: There, axes: tuple[int, ...], *others: Any) -> tuple[Any, ...]:
     return (bits_of(tuple(i for i, d in enumerate(keep) if d in axes)), *pick)
 
 
-def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: int, mask: int,
+def _in_parts(p: _core.Problem, t: GpuArray, cut: str, shape: tuple[Any, ...], y: int, mask: int,
               outs: Sequence[Any]) -> None:
     library = t.library
     memory = None
@@ -674,7 +631,7 @@ def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: i
         watch.append(_Watched(library, memory, _values_of(p), True))
 
 
-def _strides_to(t: There, shape: tuple[int, ...], what: str) -> Strides:
+def _strides_to(t: GpuArray, shape: tuple[int, ...], what: str) -> Strides:
     """Strides by which an array is broadcast to a shape."""
     more = len(shape) - len(t.shape)
     if more < 0 or any(a not in (1, b) for a, b in zip(t.shape, shape[max(0, more):])):
@@ -682,7 +639,7 @@ def _strides_to(t: There, shape: tuple[int, ...], what: str) -> Strides:
     return (0,) * more + tuple(0 if a == 1 != b else s for a, b, s in zip(t.shape, shape[more:], t.strides))
 
 
-def _mask(where: Any, t: There) -> There | None:
+def _mask(where: Any, t: GpuArray) -> GpuArray | None:
     if where is None or where is True:
         return None
     mask = _take_beside(where, t, "where=")
@@ -691,8 +648,8 @@ def _mask(where: Any, t: There) -> There | None:
     return mask
 
 
-def _is_whole(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None,
-              where: There | None) -> bool:
+def _is_whole(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, y_strides: Strides | None,
+              where: GpuArray | None) -> bool:
     """Whether the one result is of elements that lie side by side, in an order that will do."""
     if len(axes) != len(t.shape) or where is not None:
         return False
@@ -700,8 +657,8 @@ def _is_whole(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None
     return flat and (y is None or (y_strides == t.strides and y.shape == t.shape))
 
 
-def _along(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None,
-           where: There | None, keepdims: bool, complex_kind: str | None = None) -> list[Any]:
+def _along(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, y_strides: Strides | None,
+           where: GpuArray | None, keepdims: bool, complex_kind: str | None = None) -> list[Any]:
     """The values along axes, as new arrays. complex_kind: the last dimension, which is kept, is a complex result's two
     parts."""
     what = _values_of(p)
@@ -728,7 +685,7 @@ def _name_of(dtype: Any) -> str:
     return text[6:] if text.startswith("torch.") else np.dtype(dtype).name
 
 
-def _rounded(op: str, t: There, dtype: Any) -> tuple[str | None, str | None]:
+def _rounded(op: str, t: GpuArray, dtype: Any) -> tuple[str | None, str | None]:
     """What dtype= comes to: the problem's result type, and the type that its result is brought to, an integer one or a
     complex one; errors as for arrays of the host."""
     if dtype is None:
@@ -746,7 +703,7 @@ def _rounded(op: str, t: There, dtype: Any) -> tuple[str | None, str | None]:
     return None, kind
 
 
-def _fitted(op: str, value: Any, t: There, kind: str | None) -> Any:
+def _fitted(op: str, value: Any, t: GpuArray, kind: str | None) -> Any:
     """Exact integers of 64 bits as another type, where those that do not fit it are 0; reals as complex numbers."""
     library = t.library
     if kind is None or _KINDS[library.name(value)] == kind:
@@ -771,7 +728,7 @@ def _asked(op: str, dtype: Any, out: Any, element: str) -> Any:
         return dtype
     if isinstance(out, tuple):
         (out,) = out
-    kind = take(out).type if lies_there(out) else ""
+    kind = take(out).type if is_on_gpu(out) else ""
     if op not in ROUNDED or kind in ("", "bf16") or (kind not in FLOATS and kind not in _PART):
         return dtype
     like = np.empty((), _NAMES[kind])
@@ -779,7 +736,7 @@ def _asked(op: str, dtype: Any, out: Any, element: str) -> Any:
     return _NAMES[kind] if asked is like.dtype else dtype
 
 
-def _into(out: Any, value: Any, t: There, op: str) -> Any:
+def _into(out: Any, value: Any, t: GpuArray, op: str) -> Any:
     """Puts a result where the caller wants it."""
     if isinstance(out, tuple):
         (out,) = out
@@ -798,12 +755,12 @@ def _into(out: Any, value: Any, t: There, op: str) -> Any:
     return out
 
 
-def _pairs(t: There) -> There:
+def _pairs(t: GpuArray) -> GpuArray:
     """Complex elements as real ones, with one dimension more."""
     return t._replace(type=_PART[t.type], shape=(*t.shape, 2), strides=(*(2 * s for s in t.strides), 1))
 
 
-def _complex(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, keepdims: bool, fast: bool,
+def _complex(op: str, t: GpuArray, axes: tuple[int, ...], dtype: Any, where: GpuArray | None, keepdims: bool, fast: bool,
              initial: Any) -> Any:
     pairs = _pairs(t)
     last = len(t.shape)
@@ -831,7 +788,7 @@ def _complex(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There 
 class _Rows(NamedTuple):
     """An array as rows: the reduced elements of each result side by side."""
 
-    t: There
+    t: GpuArray
     kept: list[int]
     order: list[int]
     sizes: tuple[int, int]
@@ -846,14 +803,14 @@ class _Rows(NamedTuple):
         return value.reshape(self.whole if keepdims else self.shape)
 
 
-def _as_rows(t: There, axes: tuple[int, ...]) -> _Rows:
+def _as_rows(t: GpuArray, axes: tuple[int, ...]) -> _Rows:
     shape = t.shape
     kept = [d for d in range(len(shape)) if d not in axes]
     return _Rows(t, kept, [*kept, *sorted(axes)], (math.prod(shape[d] for d in kept), math.prod(shape[d] for d in axes)),
                  tuple(shape[d] for d in kept), tuple(1 if d in axes else n for d, n in enumerate(shape)))
 
 
-def _complex_product(t: There, axes: tuple[int, ...], wanted: str, where: There | None, keepdims: bool, initial: Any) -> Any:
+def _complex_product(t: GpuArray, axes: tuple[int, ...], wanted: str, where: GpuArray | None, keepdims: bool, initial: Any) -> Any:
     library, form = t.library, _as_rows(t, axes)
     rows, mask = library.cast(form.of(t.array), _NAMES[wanted]), None if where is None else form.of(where.array)
     if initial is not None:
@@ -865,7 +822,7 @@ def _complex_product(t: There, axes: tuple[int, ...], wanted: str, where: There 
     return form.back(library.complex(*products(library, rows.real, rows.imag, mask)), keepdims)
 
 
-def _variance(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, ddof: float, mean: Any,
+def _variance(op: str, t: GpuArray, axes: tuple[int, ...], dtype: Any, where: GpuArray | None, ddof: float, mean: Any,
               keepdims: bool) -> Any:
     """Variances of complex numbers, or about a mean that is given."""
     library, form = t.library, _as_rows(t, axes)
@@ -903,7 +860,7 @@ def _check_device(device: str | None) -> None:
         raise ValueError("an array on a GPU is reduced there: leave device= alone")
 
 
-@_through
+@_accept_jax
 def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, axis: Any, dtype: Any = None,
            keepdims: bool = False, where: Any = None, device: str | None = None, out: Any = None,
            gather: Callable[..., Any] | None = None) -> Any:
@@ -943,7 +900,7 @@ def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any,
     return value
 
 
-@_through
+@_accept_jax
 def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, ddof: float,
            fast: bool, device: str | None, mean: Any = None) -> Any:
     """One operator's values along axes, as an array on the same GPU."""
@@ -983,12 +940,12 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
     return value if out is None else _into(out, value, t, op)
 
 
-def _cast(t: There, kind: str) -> There:
+def _cast(t: GpuArray, kind: str) -> GpuArray:
     """A copy whose elements are of another type."""
     return t if t.type == kind else take(t.library.cast(t.array, _NAMES[kind]))
 
 
-def _with_initial(op: str, t: There, axes: tuple[int, ...], rounded: str | None, where: There | None, keepdims: bool,
+def _with_initial(op: str, t: GpuArray, axes: tuple[int, ...], rounded: str | None, where: GpuArray | None, keepdims: bool,
                   initial: Any, fast: bool) -> Any:
     """Sums and products with one more element in front of each result's: of a copy, in rows. `rounded`: the result's
     type; of complex numbers a complex one."""
@@ -999,7 +956,7 @@ def _with_initial(op: str, t: There, axes: tuple[int, ...], rounded: str | None,
     else:
         element, rounded, initial = with_initial(op, t.type, rounded, initial)
 
-    def rows(x: Any, first: Any, name: str) -> There:
+    def rows(x: Any, first: Any, name: str) -> GpuArray:
         return take(library.behind(first, form.of(x), name))
 
     mask = None if where is None else rows(where.array, True, "bool")
@@ -1009,17 +966,17 @@ def _with_initial(op: str, t: There, axes: tuple[int, ...], rounded: str | None,
     return form.back(_along(problem((op,), element, rounded, fast), elements, (1,), None, None, mask, False)[0], keepdims)
 
 
-_Layout = Callable[[There, There], tuple[tuple[int, ...], Strides, Strides]]
+_Layout = Callable[[GpuArray, GpuArray], tuple[tuple[int, ...], Strides, Strides]]
 
 
-def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjugate: bool) -> Any:
+def _products(a: GpuArray, b: GpuArray, layout: _Layout, dtype: Any, out: Any, conjugate: bool) -> Any:
     """Sums of products along the last of some dimensions, by which two arrays are read: layout(a, b) is their shape and
     the strides of both. `conjugate`: complex elements of the first one."""
     dtype = _asked("dot", dtype, out, a.type)
     rounded, wanted = _rounded("dot", a, dtype)
     p = problem(("dot",), _PART.get(a.type, a.type), rounded)
 
-    def part(left: There, right: There, swapped: bool) -> Any:
+    def part(left: GpuArray, right: GpuArray, swapped: bool) -> Any:
         """Of complex elements: a sum of left.real right.real + left.imag right.imag, or with the right one's parts swapped."""
         shape, x, y = layout(left, right)
         left, right = left._replace(shape=shape, strides=x), right._replace(shape=shape, strides=y)
@@ -1033,7 +990,7 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
             _prepare(p, left, axes, right, right.strides, None, value)
         return value
 
-    def conjugated(t: There) -> There:
+    def conjugated(t: GpuArray) -> GpuArray:
         copy = take(t.library.conjugate(t.array))
         return copy if len(t.shape) == len(copy.shape) else copy._replace(shape=t.shape, strides=(*copy.strides, 1))
 
@@ -1046,9 +1003,9 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
     return value if out is None else _into(out, value, a, "dot")
 
 
-def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
+def _two(a: Any, b: Any, device: str | None) -> tuple[GpuArray, GpuArray]:
     _check_device(device)
-    if lies_there(a):
+    if is_on_gpu(a):
         left = take(a)
         right = _take_beside(b, left, "the second array")
     else:
@@ -1072,12 +1029,12 @@ def _moved(s: tuple[int, ...], a: int) -> tuple[int, ...]:
     return (*s[:a], *s[a + 1:], s[a])
 
 
-def _broadcast(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
+def _broadcast(x: GpuArray, y: GpuArray) -> tuple[tuple[int, ...], Strides, Strides]:
     shape = np.broadcast_shapes(x.shape, y.shape)
     return shape, _strides_to(x, shape, "the array"), _strides_to(y, shape, "the array")
 
 
-@_through
+@_accept_jax
 def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
     """numpy.dot of two arrays on one GPU."""
     left, right = _two(a, b, device)
@@ -1089,7 +1046,7 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
         raise ValueError(f"shapes {tuple(left.shape)} and {tuple(right.shape)} not aligned: {left.shape[-1]} (dim "
                          f"{len(left.shape) - 1}) != {right.shape[second]} (dim {second})")
 
-    def layout(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
+    def layout(x: GpuArray, y: GpuArray) -> tuple[tuple[int, ...], Strides, Strides]:
         rest, steps = _moved(y.shape, second), _moved(y.strides, second)
         return ((*x.shape[:-1], *rest[:-1], x.shape[-1]), (*x.strides[:-1], *(0,) * (len(rest) - 1), x.strides[-1]),
                 (0,) * (len(x.shape) - 1) + steps)
@@ -1097,7 +1054,7 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
     return _products(left, right, layout, dtype, out, False)
 
 
-@_through
+@_accept_jax
 def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
     """Dot products along an axis of two arrays on one GPU."""
     left, right = _two(a, b, device)
@@ -1109,7 +1066,7 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
     if left.shape[axis] != right.shape[axis]:
         raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
 
-    def layout(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
+    def layout(x: GpuArray, y: GpuArray) -> tuple[tuple[int, ...], Strides, Strides]:
         return _broadcast(*(t._replace(shape=_moved(t.shape, axis), strides=_moved(t.strides, axis)) for t in (x, y)))
 
     return _products(left, right, layout, dtype, None, True)
@@ -1118,7 +1075,7 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
 # ---- States ----------------------------------------------------------------------------------------------------------
 
 
-def _holds(kind: str, a: There) -> bool:
+def _holds(kind: str, a: GpuArray) -> bool:
     """Whether a type holds all elements of an array; those of 64-bit integers are looked at, which is waited for."""
     if not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe"):
         return False
@@ -1132,7 +1089,7 @@ def _holds(kind: str, a: There) -> bool:
 def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
     """Feeds a state an array's elements in C order, brought to a type that holds them exactly; waits for it."""
     t = take(x)
-    both: tuple[There, ...] = (t,) if y is None else (t, _take_beside(y, t, "the second array"))
+    both: tuple[GpuArray, ...] = (t,) if y is None else (t, _take_beside(y, t, "the second array"))
     if any(a.shape != t.shape for a in both):
         raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
     kept = []
@@ -1148,7 +1105,7 @@ def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
 # ---- Segments and groups ---------------------------------------------------------------------------------------------
 
 
-def _beside(a: Any, t: There, what: str) -> There:
+def _beside(a: Any, t: GpuArray, what: str) -> GpuArray:
     """An array of one dimension and side by side, on the same GPU, that says where parts are."""
     taken = _take_beside(a, t, f"the array of {what}")
     if len(taken.shape) != 1 or taken.type in FLOATS or taken.type in _PART:
@@ -1156,7 +1113,7 @@ def _beside(a: Any, t: There, what: str) -> There:
     return taken if taken.is_contiguous() else take(t.library.in_order(a))
 
 
-def _by_rows(p: _core.Problem, t: There, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
+def _by_rows(p: _core.Problem, t: GpuArray, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
              is_filled: bool = False) -> list[Any]:
     """Segments or groups along an axis: one reduction for each of the rows that lie along it. `is_filled`: nobody is told that
     an index of nothing is none."""
@@ -1178,7 +1135,7 @@ def _by_rows(p: _core.Problem, t: There, axis: int, count: int, cut: str, shape:
     return [library.move(o.reshape((*outer, count)), -1, axis) for o in outs]
 
 
-def _axis(t: There, axis: int) -> int:
+def _axis(t: GpuArray, axis: int) -> int:
     if t.type in _PART:
         raise TypeError("complex numbers have no segments and groups here; reduce their parts")
     if not t.shape:
@@ -1197,7 +1154,7 @@ class _Lacking(NamedTuple):
             raise ValueError(f"result {there.index(0)} has no elements, so there is no {self.op}")
 
 
-def _without_nothing(what: tuple[tuple[str, str], ...], results: list[Any], counts: Any, t: There, fill: Any) -> list[Any]:
+def _without_nothing(what: tuple[tuple[str, str], ...], results: list[Any], counts: Any, t: GpuArray, fill: Any) -> list[Any]:
     """Put `fill`, or 0, where a result of no elements has no value. `counts` is how many elements each result has, in an array
     that is broadcast to the results."""
     library, has = t.library, counts >= 1
@@ -1219,7 +1176,7 @@ def _without_nothing(what: tuple[tuple[str, str], ...], results: list[Any], coun
     return shown
 
 
-@_through
+@_accept_jax
 def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, offsets: Any, axis: int, dtype: Any,
             fill: Any, device: str | None) -> list[Any]:
     """tally.segment's values, on the same GPU."""
@@ -1254,7 +1211,7 @@ def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any
     return fitted(results)
 
 
-def _groups_in(ids: There) -> int:
+def _groups_in(ids: GpuArray) -> int:
     """One more than the greatest id. The shape of results hangs on it, so this is waited for."""
     if ids.shape[0] == 0:
         return 0
@@ -1262,7 +1219,7 @@ def _groups_in(ids: There) -> int:
     return max(0, int.from_bytes(greatest, sys.byteorder, signed=ids.type[0] == "i") + 1)
 
 
-@_through
+@_accept_jax
 def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, ids: Any, groups: int | None, axis: int,
           dtype: Any, where: Any, skip_outside: bool, sorted: bool, fill: Any, device: str | None) -> list[Any]:
     """tally.group's values, on the same GPU."""

@@ -152,7 +152,7 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
         from . import dask
         return dask.call("reduce", inspect.signature(reduce).bind(op, lazy(x), axis, dtype=dtype, out=out, keepdims=keepdims,
                                                                   where=where, ddof=ddof, fast=fast, device=device, progress=progress))
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return several(op, _gpu.values(_maker(op, fast, ddof), _label(op), x, axis, dtype, keepdims, where, device, out))
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
@@ -296,7 +296,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     >>> tally.segment("sum", [1, 2, 3, 4], [0, 1, 1, 4])
     array([1, 0, 9])
     """
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return several(op, _gpu.segment(_maker(op, False, ddof), _label(op), x, offsets, axis, dtype, fill_value, device))
     t = take(x)
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
@@ -449,7 +449,7 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
     >>> tally.group("mean", [1.0, 2.0, 6.0], [0, 1, 0])
     array([3.5, 2. ])
     """
-    if _gpu.lies_there(x):
+    if _gpu.is_on_gpu(x):
         return several(op, _gpu.group(_maker(op, False, ddof), _label(op), x, ids, groups, axis, dtype, where, skip_outside,
                                       sorted, fill_value, device))
     t = take(x)

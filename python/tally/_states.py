@@ -90,7 +90,7 @@ class State:
 
         An array on a GPU is read there, and waited for.
         """
-        if device is None and _gpu.lies_there(x):
+        if device is None and _gpu.is_on_gpu(x):
             _gpu.feed(self._state, self._kind, x, y)
             return self
         t = take(x)

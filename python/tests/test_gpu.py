@@ -22,7 +22,7 @@ def gpu(request, monkeypatch):
     library = find(request.param, monkeypatch)
     if library is None:
         pytest.skip("no CUDA device, nor its double")
-    caches = (_gpu._library.cache_clear, _gpu.forget)
+    caches = (_gpu._library.cache_clear, _gpu.clear_cache)
     for clear in caches:
         clear()
     yield library
@@ -134,23 +134,25 @@ def test_calls_that_are_asked_again(gpu, rng):
         with pytest.warns(RuntimeWarning):
             tally.var(gpu.there(x[0, 0, :1]), ddof=1)
     if gpu.name == "torch":
-        assert 0 < len(_gpu._prepared) <= _gpu._MOST_PREPARED and len(_gpu._kept) <= 64
+        assert 0 < _gpu._core._cached_calls() <= 256 and len(_gpu._results) <= _gpu._MOST_RESULTS
 
 
-@pytest.fixture
-def by_python(gpu):
-    """A list that grows by one with each call that goes the way by Python."""
-    calls, common = [], _gpu._common
-    if gpu.name == "torch":
-        _gpu._core._elsewhere(gpu.module.Tensor, lambda *arguments: calls.append(1) or common(*arguments))
+@pytest.fixture(params=["table", "methods"])
+def by_python(gpu, request, monkeypatch):
+    """A list that grows by one with each call that goes the general way, by Python: of tensors that DLPack's table of functions
+    describes, or their own methods."""
+    calls = []
+    if gpu.name != "torch" or request.param == "methods" and gpu.is_real:
+        pytest.skip("calls on this library's arrays are not cached, or tensors have the table")
+    if request.param == "methods":
+        monkeypatch.delattr(gpu.module.Tensor, "__dlpack_c_exchange_api__")
+    general, library = _gpu._call_on_tensor, _gpu._library("torch")
+    _gpu._core._tensor_type(gpu.module.Tensor, lambda *arguments: calls.append(1) or general(*arguments), library.stream)
     yield calls
-    if gpu.name == "torch":
-        _gpu._core._elsewhere(gpu.module.Tensor, common)
+    _gpu._core._tensor_type(gpu.module.Tensor, general, library.stream)
 
 
 def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
-    if gpu.name != "torch" or not hasattr(gpu.module.Tensor, "__dlpack_c_exchange_api__"):
-        return
     x, y, mask = numbers(rng, (40, 30), "f4"), numbers(rng, (40, 30), "f4"), rng.random((40, 30)) < 0.5
     f8, f8_there = np.float64, getattr(gpu.module, "float64", np.float64)
     calls = [lambda x, y, mask, f8: tally.sum(x), lambda x, y, mask, f8: tally.sum(x, axis=0),
@@ -158,7 +160,8 @@ def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
              lambda x, y, mask, f8: tally.sum(x, dtype=f8), lambda x, y, mask, f8: tally.max(x, 1, where=mask, initial=9),
              lambda x, y, mask, f8: tally.sum(x, where=mask), lambda x, y, mask, f8: tally.vecdot(x, y),
              lambda x, y, mask, f8: tally.argmax(x, axis=1), lambda x, y, mask, f8: tally.all(x, axis=0),
-             lambda x, y, mask, f8: tally.minmax(x), lambda x, y, mask, f8: tally.minmax(x, axis=0, keepdims=True)]
+             lambda x, y, mask, f8: tally.minmax(x), lambda x, y, mask, f8: tally.minmax(x, axis=0, keepdims=True),
+             lambda x, y, mask, f8: tally.sum(x, axis=tuple([0, 1])), lambda x, y, mask, f8: tally.var(x, axis=1, ddof=float("1.5"))]
     for call in calls:
         for _ in range(4):  # other elements of the same layout
             x, y, mask = rng.permutation(x), rng.permutation(y), rng.permutation(mask)
@@ -171,6 +174,8 @@ def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
     for _ in range(3):
         same(gpu, tally.sum(columns, axis=0), tally.sum(x.T, axis=0))
         same(gpu, tally.sum(wide, axis=0), tally.sum(x, axis=0))
+    with pytest.raises(TypeError):
+        tally.sum(there[0], axis=(0, 1.0))  # (which equals (0, 1))
     before = len(by_python)
     with tally.checked():
         same(gpu, tally.sum(wide, axis=0), tally.sum(x, axis=0))
@@ -195,12 +200,12 @@ def test_rows_that_are_left_in_memory_that_is_used_again(gpu, rng):
                 same(gpu, getattr(tally, op)(there, axis=axis), getattr(tally, op)(x, axis=axis))
 
 
-def test_calls_that_are_remembered_are_few(gpu, rng, monkeypatch):
-    monkeypatch.setattr(_gpu, "_MOST_PREPARED", 4)
-    for n in (*range(1, 12), *range(1, 12)):
+def test_more_calls_than_the_cache_holds(gpu, rng):
+    for n in (*range(1, 300), *range(1, 12)):
         x = numbers(rng, n, "f4")
         same(gpu, tally.sum(gpu.there(x)), tally.sum(x))
-        assert len(_gpu._prepared) <= 4
+        assert _gpu._core._cached_calls() <= 256
+    assert (_gpu._core._cached_calls() > 200) == (gpu.name == "torch")
 
 
 LAYOUTS = {
