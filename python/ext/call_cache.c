@@ -305,10 +305,11 @@ static PyObject *launch(const struct entry *e, const uint64_t address[]) {
         .mask = e->is_masked ? address[1] : 0,
         .workspace = PyLong_AsUnsignedLongLong(PyTuple_GetItem(item, 3)),
         .queue = (uint64_t)(uintptr_t)e->key.call.stream,
-        .out = PyLong_AsUnsignedLongLong(PyTuple_GetItem(item, 1)),
+        .out = {PyLong_AsUnsignedLongLong(PyTuple_GetItem(item, 1))},
+        .outs = 1,
         .written = e->written,
     };
-    if (!PyErr_Occurred() && core_enqueue_at(e->prepared, &at) == 0)
+    if (!PyErr_Occurred() && core_launch_at(e->prepared, &at) == 0)
         result = Py_NewRef(PyTuple_GetItem(item, 0));
     Py_DECREF(item);
     return result;

@@ -130,13 +130,15 @@ int view_is_contiguous(const struct view *v);
 /* Numbers from Python. */
 PyObject *core_number(const tally_value *value);
 
-/* The addresses that a call with arrays on a GPU needs. */
+/* The addresses that a reduction on a GPU is launched with; 0 for none. */
 struct addresses {
-    uint64_t x, y, mask, workspace, queue, out;
+    uint64_t x, y, mask, workspace, queue, out[TALLY_VALUES_MAX], outcome;
+    size_t outs; /* results whose addresses are given: all, or the first */
     int written; /* all of the workspace has been written before */
 };
-/* Launches a reduction of Problem.prepare() at these addresses. Returns -1 with an exception. */
-int core_enqueue_at(PyObject *prepared, const struct addresses *at);
+/* Launches a reduction of Problem.prepare(). Returns -1 with an exception. */
+int core_launch_at(PyObject *prepared, const struct addresses *at);
+PyObject *core_launch(PyObject *module, PyObject *arguments);
 
 /* Add the types of problem.c, state.c and tensor.c to the module. Return -1 with an
  * exception. */

@@ -310,6 +310,8 @@ static PyObject *set_tensor_type(PyObject *module, PyObject *arguments) {
 }
 
 static PyMethodDef methods[] = {
+    {"launch", core_launch, METH_VARARGS,
+     "launch(prepared, x, y, mask, workspace, queue, out, outcome): addresses."},
     {"_tensor_type", set_tensor_type, METH_VARARGS, "_tensor_type(type, call, stream)"},
     {"_cache_call", core_cache_call, METH_VARARGS, "Adds a call on tensors to the cache."},
     {"_clear_calls", core_clear_calls, METH_NOARGS, "Empties the cache."},

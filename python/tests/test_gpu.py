@@ -22,7 +22,7 @@ def gpu(request, monkeypatch):
     library = find(request.param, monkeypatch)
     if library is None:
         pytest.skip("no CUDA device, nor its double")
-    caches = (_gpu._library.cache_clear, _gpu.clear_cache)
+    caches = (_gpu._backend.cache_clear, _gpu.clear_cache)
     for clear in caches:
         clear()
     yield library
@@ -146,7 +146,7 @@ def by_python(gpu, request, monkeypatch):
         pytest.skip("calls on this library's arrays are not cached, or tensors have the table")
     if request.param == "methods":
         monkeypatch.delattr(gpu.module.Tensor, "__dlpack_c_exchange_api__")
-    general, library = _gpu._call_on_tensor, _gpu._library("torch")
+    general, library = _gpu._call_on_tensor, _gpu._backend("torch")
     _gpu._core._tensor_type(gpu.module.Tensor, lambda *arguments: calls.append(1) or general(*arguments), library.stream)
     yield calls
     _gpu._core._tensor_type(gpu.module.Tensor, general, library.stream)
@@ -541,11 +541,13 @@ def test_what_only_the_elements_say(gpu):
 
 
 def test_memory_that_is_no_memory_of_the_device(gpu):
-    x, host = _gpu.take(gpu.there(np.ones(16))), np.ones(16)
-    p, results, work = _gpu.problem(("sum",), "f64"), _gpu.take(gpu.there(np.zeros(2))), _gpu.take(gpu.there(np.zeros(1 << 16)))
+    x, host = _gpu.as_gpu_array(gpu.there(np.ones(16))), np.ones(16)
+    p, results, work = (_gpu.problem(("sum",), "f64"), *(_gpu.as_gpu_array(gpu.there(np.zeros(n))) for n in (2, 1 << 16)))
 
     def enqueue(address, n):
-        p.enqueue(address, 0, n, work.address, p.workspace(n, x.spec), x.library.stream(0), results.address, x.spec)
+        prepared, size = p.prepare("whole", (n,), False, x.spec, 16)
+        assert size <= 8 << 16
+        _gpu._core.launch(prepared, address, 0, 0, work.address, x.backend.stream(0), (results.address,), 0)
 
     enqueue(x.address + 8, 15)
     with pytest.raises(NotImplementedError, match="not this device"):
