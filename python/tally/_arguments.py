@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import COMPLEX, DTYPE, FLOATS, PART, as_host_array, dtype_of, type_of
+from ._arrays import COMPLEX, DTYPE, FLOATS, PART, as_host_array, type_of
 
 AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
 
@@ -160,7 +160,7 @@ def has_too_few(op: str, shape: Sequence[int], axes: Sequence[int], ddof: float)
 
 def name_of(kind: str) -> str:
     """The name of a type's dtype."""
-    return "bfloat16" if kind == "bf16" else dtype_of(kind).name
+    return "bfloat16" if kind == "bf16" else DTYPE[kind].name
 
 
 def kind_of(dtype: Any) -> str | None:

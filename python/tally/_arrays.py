@@ -13,12 +13,12 @@ import numpy as np
 
 from . import _arrow, _core
 
-#: NumPy's dtype for the values of each type of tally.h. (A bf16 is its 16 bits.)
+#: NumPy's dtype for each type of tally.h, and for complex elements. (A bf16 is its 16 bits.)
 DTYPE: dict[str, np.dtype[Any]] = {
     "i8": np.dtype("i1"), "i16": np.dtype("i2"), "i32": np.dtype("i4"), "i64": np.dtype("i8"),
     "u8": np.dtype("u1"), "u16": np.dtype("u2"), "u32": np.dtype("u4"), "u64": np.dtype("u8"),
     "f16": np.dtype("f2"), "bf16": np.dtype("u2"), "f32": np.dtype("f4"), "f64": np.dtype("f8"),
-    "bool": np.dtype("?"),
+    "bool": np.dtype("?"), "c64": np.dtype("c8"), "c128": np.dtype("c16"),
 }
 _TYPE = {(d.kind, d.itemsize): name for name, d in DTYPE.items() if name != "bf16"}
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -26,11 +26,6 @@ FLOATS = ("f16", "bf16", "f32", "f64")
 PART = {"c64": "f32", "c128": "f64"}
 COMPLEX = {part: kind for kind, part in PART.items()}
 MOST_DIMS = 16  # of the engine
-
-
-def dtype_of(kind: str) -> np.dtype[Any]:
-    """NumPy's dtype for elements of a type, a complex one or one of DTYPE."""
-    return DTYPE[kind] if kind in DTYPE else np.dtype({"c64": np.complex64, "c128": np.complex128}[kind])
 
 
 class HostArray(NamedTuple):
@@ -56,18 +51,23 @@ class HostArray(NamedTuple):
         return self._replace(type=kind, is_direct=False)
 
     def conjugate(self) -> HostArray:
+        if self.is_direct and self.array.size < 1 << 16:
+            return self._replace(array=np.conj(self.array))
         return self._replace(is_conjugated=True, is_direct=False)
 
     def moved(self, axis: int) -> HostArray:
         """With an axis behind all others."""
-        return self._replace(array=np.moveaxis(self.array, axis, -1))
+        is_last = axis in (-1, self.array.ndim - 1)
+        return self if is_last else self._replace(array=np.moveaxis(self.array, axis, -1))
 
     def expanded(self, at: int, count: int) -> HostArray:
         """With so many dimensions of length 1 in front of dimension `at`."""
+        if count == 0:
+            return self
         return self._replace(array=self.array.reshape((*self.shape[:at], *(1,) * count, *self.shape[at:])))
 
     def broadcast(self, shape: tuple[int, ...], what: str) -> HostArray:
-        return self._replace(array=np.broadcast_to(self.array, shape))
+        return self if shape == self.array.shape else self._replace(array=np.broadcast_to(self.array, shape))
 
 
 def type_of(dtype: np.dtype[Any]) -> str:
@@ -77,8 +77,6 @@ def type_of(dtype: np.dtype[Any]) -> str:
         return name
     if dtype.name == "bfloat16":
         return "bf16"
-    if dtype.kind == "c" and dtype.itemsize in (8, 16):
-        return f"c{8 * dtype.itemsize}"
     if dtype.kind == "O":
         raise TypeError("tally does not reduce arrays of Python objects; give them a dtype, such as x.astype(float)")
     if dtype.kind == "V":

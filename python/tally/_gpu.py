@@ -26,7 +26,7 @@ from ._gpu_variance import is_for_complex, variances
 from ._products import products
 
 _CUDA = 2
-_KINDS = {name_of(kind): kind for kind in (*DTYPE, *PART)}
+_KINDS = {name_of(kind): kind for kind in DTYPE}
 _SIZE = {kind: dtype.itemsize for kind, dtype in DTYPE.items()}
 _RESULT = 16  # bytes of a tally_result and of a tally_outcome, both with their status at byte 8
 _OUTCOME = 256  # bytes in front of a workspace for a tally_outcome; what lies behind stays aligned
@@ -989,7 +989,7 @@ def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
         raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
     kept = []
     for a in both:
-        if a.type not in DTYPE or a.type != kind and ("bf16" in (a.type, kind) or not _holds(kind, a)):
+        if a.type in PART or a.type != kind and ("bf16" in (a.type, kind) or not _holds(kind, a)):
             raise TypeError(f"a state of {kind} is not fed {name_of(a.type)} elements, which it cannot hold exactly")
         kept.append(_in_order(a.as_type(kind)))
     t.backend.synchronize(t.number)  # the state works on a stream of its own

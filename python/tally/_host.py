@@ -17,7 +17,7 @@ import numpy as np
 from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, NUMBERS, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
     problem, result_shape, shown_type, values_of
-from ._arrays import COMPLEX, DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, dtype_of, float64_holds, \
+from ._arrays import COMPLEX, DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
     from_numpy, has_other_bytes, holds_all, plain, type_of, wrap_numpy
 from ._products import products
 
@@ -163,6 +163,21 @@ class _Progress:
             sys.stderr.flush()
 
 
+def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
+           device: str | None, of_parts: bool = False, is_swapped: bool = False) -> None:
+    """The values of elements that the engine can read. Complex elements become pairs of reals, and results have a last
+    dimension for their parts."""
+    if x.dtype.kind == "c":
+        axes = axes if of_parts else (*axes, x.ndim)
+        x, y = pairs(x), None if y is None else pairs(y)[..., ::-1 if is_swapped else 1]
+        mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
+    if len(axes) == x.ndim and mask is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
+        for o, what, value in zip(outs, values_of(p), p.reduce(x, y, device)):
+            store(o, what, value)
+    else:
+        p.axes(x, y, mask, bits_of(axes), outs, device)
+
+
 class _Blocks:
     """A reduction block by block. `is_direct`: the engine reads blocks where they lie, so they are larger, and views."""
 
@@ -172,7 +187,7 @@ class _Blocks:
         self.is_complex = t.type in PART
         self.of_parts = self.is_complex and values_of(p)[0][0] in OF_PARTS
         self.conjugated = t.is_conjugated, y is not None and y.is_conjugated
-        self.dtype = dtype_of(t.type)
+        self.dtype = DTYPE[t.type]
         self.copied = BLOCK // self.dtype.itemsize
         self.most = _BETWEEN_REPORTS if is_direct else self.copied
         self.initial = None if initial is None else np.asarray(initial, self.dtype).reshape(1)
@@ -198,7 +213,7 @@ class _Blocks:
         if not self.is_direct:
             x, y = self.copy(x, self.conjugated[0]), None if y is None else self.copy(y, self.conjugated[1])
         if self.initial is None and x.ndim + self.is_complex <= MOST_DIMS:
-            self.engine(x, y, mask, axes, outs)
+            _along(self.p, x, y, mask, axes, outs, self.device, self.of_parts, self.is_swapped)
             return
         # As rows: the reduced elements of each result side by side, the initial value before them.
         count, length = math.prod([n for d, n in enumerate(x.shape) if d not in axes]), math.prod([x.shape[d] for d in axes])
@@ -210,17 +225,9 @@ class _Blocks:
         x, y = as_rows(x, self.initial), None if y is None else as_rows(y, None)
         mask = None if mask is None else as_rows(mask, None if self.initial is None else True)
         results = tuple(np.empty((count, *(1,) * (1 + self.is_complex)) if not self.of_parts else (count, 1, 2), o.dtype) for o in outs)
-        self.engine(x, y, mask, (1,), results)
+        _along(self.p, x, y, mask, (1,), results, self.device, self.of_parts, self.is_swapped)
         for o, r in zip(outs, results):
             o[...] = r.reshape(o.shape)
-
-    def engine(self, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...]) -> None:
-        """Complex elements are pairs of reals here, and results have a last dimension for their parts."""
-        if self.is_complex:
-            axes = axes if self.of_parts else (*axes, x.ndim)
-            x, y = pairs(x), None if y is None else pairs(y)[..., ::-1 if self.is_swapped else 1]
-            mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
-        self.p.axes(x, y, mask, bits_of(axes), outs, self.device)
 
     def single(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
         """One result of more elements than a block has."""
@@ -310,12 +317,14 @@ def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
 
 def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Array], wanted: str | None) -> list[tuple[Array, str]]:
     """The values as they are shown, and integers among them as the integer type that was asked for."""
+    if wanted is None:
+        return [shown(*each, array, element) for each, array in zip(what, arrays)]
     values = []
     for (name, kind), array in zip(what, arrays):
         value, kind = shown(name, kind, array, element)
-        if wanted is not None and kind in FLOATS and DTYPE[wanted].kind in "iu":
+        if kind in FLOATS and DTYPE[wanted].kind in "iu":
             raise TypeError(f"a {name} is no integer: give a floating dtype")
-        values.append((value if kind == "bool" or wanted is None else cast_results(value, dtype_of(wanted), name), kind))
+        values.append((value if kind == "bool" else cast_results(value, DTYPE[wanted], name), kind))
     return values
 
 
@@ -347,12 +356,14 @@ class Host:
         """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
         shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
         value."""
-        x, other, axes = t.array, None if y is None else y.array, call.axes
-        what = values_of(p)
-        of_parts = t.type in PART and what[0][0] in OF_PARTS
-        shape = kept_shape(x.shape, axes)
-        arrays = (into,) if into is not None else \
-            tuple([np.empty(shape, dtype_of(complex_of(kind)) if of_parts else DTYPE[kind]) for _, kind in what])
+        x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
+        is_complex = t.type in PART
+        of_parts = is_complex and what[0][0] in OF_PARTS
+        if into is not None:
+            arrays: tuple[Array, ...] = (into,)
+        else:
+            shape = kept_shape(x.shape, axes)
+            arrays = tuple([np.empty(shape, DTYPE[complex_of(kind) if of_parts else kind]) for _, kind in what])
         if initial is not None and t.type == "bf16":
             raise TypeError("a bfloat16 array has no initial value")
         if initial is not None and t.type != "bool" and what[0][0] in CHOICES:
@@ -361,55 +372,52 @@ class Host:
             rows, last = np.empty((2, rest.size), rest.dtype), np.empty((1, rest.size), rest.dtype)
             rows[0], rows[1] = initial, rest.ravel()
             p.axes(rows, None, None, 1, (last,), call.device)
-            arrays[0][...] = last.reshape(shape)
+            arrays[0][...] = last.reshape(arrays[0].shape)
             return arrays
-        is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + (t.type in PART) <= MOST_DIMS
+        is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + is_complex <= MOST_DIMS
         if y is not None and other is not None and not is_direct:
             if t.type == "f64" and not {x.dtype.char, other.dtype.char}.isdisjoint("lLqQ"):
                 x, other = _exact_pair(x, other)
-            elif t.type in PART:
+            elif is_complex:
                 for a in (x, other):
-                    if not holds_all(a, dtype_of(t.type)):
-                        cast_exactly(a, dtype_of(t.type))  # which raises
-        if is_direct and t.type == "bool" and any(op not in TRUTHS for op, _ in what):
+                    if not holds_all(a, DTYPE[t.type]):
+                        cast_exactly(a, DTYPE[t.type])  # which raises
+        if is_direct and t.type == "bool" and any([op not in TRUTHS for op, _ in what]):
             is_direct = not has_other_bytes(x)
+        outs = arrays if not is_complex else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
+        if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
+            _along(p, x, other, call.mask, axes, outs, call.device, of_parts, is_swapped)
+            return arrays
         blocks = _Blocks(p, t, call, y, initial, is_swapped, is_direct)
-        outs = arrays if t.type not in PART else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
-        if not is_direct or (call.progress and x.size > _BETWEEN_REPORTS):
-            try:
-                blocks.run(x, other, call.mask, outs)
-            finally:
-                blocks.progress.end()
-        elif (t.type not in PART and len(axes) == x.ndim and call.mask is None and x.flags.c_contiguous and
-              (other is None or other.flags.c_contiguous)):
-            for o, each, value in zip(arrays, what, p.reduce(x, other, call.device)):
-                store(o, each, value)
-        else:
-            blocks.engine(x, other, call.mask, axes, outs)
+        try:
+            blocks.run(x, other, call.mask, outs)
+        finally:
+            blocks.progress.end()
         return arrays
 
     def one(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None) -> Any:
         """The only value of a problem, as the caller sees it. That array, or out=, is written where the results lie if it can
         be, else in blocks. (What cannot be written to so is left to deliver(), which says why it cannot.)"""
-        x, axes, out = t.array, call.axes, call.out
         ((op, raw),) = values_of(p)
         of_parts = t.type in PART and op in OF_PARTS
         kind = complex_of(raw) if of_parts else shown_type(op, raw, t.type)
-        like, as_shown = dtype_of(kind if call.wanted is None else call.wanted), dtype_of(kind)
+        out, like, as_shown = call.out, DTYPE[call.wanted or kind], DTYPE[kind]
+        if out is None and like == as_shown:
+            (array,) = self.along(p, t, call, y=y, initial=initial)
+            return self.deliver(op, array if kind == raw else array.view(as_shown), kind, t, call)
+        x, axes = t.array, call.axes
         shape = kept_shape(x.shape, axes)
         into = None
         if out is None:
-            if like != as_shown:
-                into = np.empty(shape, like)
+            into = np.empty(shape, like)
         elif out.flags.writeable and kind != "bf16" and out.shape == result_shape(x.shape, axes, call.keepdims) and \
-                np.can_cast(like, out.dtype, "same_kind") and \
-                _is_apart(out, x, call.mask, None if y is None else y.array):
+                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, x, call.mask, None if y is None else y.array):
             into = out if call.keepdims else np.expand_dims(out, axes)
-        more: dict[str, Any] = {"y": y, "initial": initial}
         if into is None or not into.size:
-            return self.deliver(op, self.along(p, t, call, **more)[0].view(as_shown), kind, t, call)
+            (array,) = self.along(p, t, call, y=y, initial=initial)
+            return self.deliver(op, array.view(as_shown), kind, t, call)
         if into.dtype == like == as_shown and into.flags.aligned and not any(s % as_shown.itemsize for s in into.strides):
-            self.along(p, t, call, **more, into=into if of_parts else into.view(DTYPE[raw]))
+            self.along(p, t, call, y=y, initial=initial, into=into if of_parts else into.view(DTYPE[raw]))
         else:
             for cut in cuts(shape, range(x.ndim), BLOCK // as_shown.itemsize):
                 part = self.along(p, t._replace(array=x[cut]), call._replace(mask=None if call.mask is None else call.mask[cut]),
@@ -420,17 +428,18 @@ class Host:
 
     def several(self, p: _core.Problem, t: HostArray, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
-        arrays = self.along(p, t, call)
-        return gather(*(self.deliver("", array, kind, t, call._replace(wanted=None))
-                        for array, kind in _shown_as(values_of(p), t.type, arrays, call.wanted)))
+        values = _shown_as(values_of(p), t.type, self.along(p, t, call), call.wanted)
+        if call.wanted is not None:
+            call = call._replace(wanted=None)
+        return gather(*[self.deliver("", array, kind, t, call) for array, kind in values])
 
     def deliver(self, op: str, array: Array, kind: str, t: HostArray, call: Call) -> Any:
         """A result, whose reduced axes have length 1, as the caller sees it: of the array's library, or in out=."""
-        if call.wanted is not None:
-            array = cast_results(array, dtype_of(call.wanted), op)
-        if not call.keepdims and call.axes:
-            array = array.reshape([n for d, n in enumerate(array.shape) if d not in call.axes])
-        out = call.out
+        axes, keepdims, _, out, wanted, *_ = call
+        if wanted is not None:
+            array = cast_results(array, DTYPE[wanted], op)
+        if not keepdims and axes:
+            array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
         if out is None:
             return t.wrap(array, kind)
         if out.shape != array.shape:
@@ -449,13 +458,13 @@ class Host:
     # ---- Complex numbers, and variances about a mean
 
     def from_parts(self, real: Array, imaginary: Array) -> Array:
-        value = np.empty(real.shape, dtype_of(complex_of(str(real.dtype.kind) + str(8 * real.dtype.itemsize))))
+        value = np.empty(real.shape, DTYPE[complex_of(str(real.dtype.kind) + str(8 * real.dtype.itemsize))])
         value.real, value.imag = real, imaginary
         return value
 
     def complex_product(self, t: HostArray, call: Call, kind: str, initial: complex | None) -> Any:
         """Products of complex numbers: neighbours are multiplied, then neighbours of these, until one is left."""
-        dtype, rows = dtype_of(kind), rows_of(t.array, call.axes)
+        dtype, rows = DTYPE[kind], rows_of(t.array, call.axes)
         masks = None if call.mask is None else rows_of(call.mask, call.axes)
         out = np.empty(rows.shape[:t.array.ndim - len(call.axes)], dtype)
         for at in indices(out.shape):
@@ -517,6 +526,8 @@ class Host:
         return ids_of(ids)
 
     def greatest_id(self, ids: HostArray) -> int:
+        if ids.array.size and is_in_order(ids.array):
+            return int(problem(("max",), ids.type).reduce(ids.array, None, None)[0])
         return int(self.along(problem(("max",), ids.type), ids, Call((0,)))[0][0]) if ids.array.size else -1
 
     def groups(self, p: _core.Problem, t: HostArray, axis: int, ids: HostArray, count: int, mask: Array | None,
@@ -556,7 +567,7 @@ class Host:
         """Segments or groups along an axis: reduce(problem, row, results) for each of the rows that lie along it. `among`: the
         only groups with elements, of which the results are."""
         what = values_of(p)
-        rows = np.moveaxis(t.array, axis, -1)
+        rows = t.moved(axis).array
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
@@ -568,7 +579,8 @@ class Host:
             check_empty(what, tuple(arrays), counts, fill)
         else:
             arrays = _spread(p, what, arrays, among.found, count, t.type, fill)
-        return [t.wrap(np.moveaxis(value, -1, axis), kind)
+        is_last = axis == t.array.ndim - 1
+        return [t.wrap(value if is_last else np.moveaxis(value, -1, axis), kind)
                 for value, kind in _shown_as(what, t.type, arrays[:len(what)], call.wanted)]
 
 

@@ -84,16 +84,17 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     check_keepdims(keepdims)
     if t.type in PART:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
-    out, out_kind = backend.check_out(out, t)
-    label = _label(op)
-    rounded, wanted = rounded_to(label, t.type, result_kind(label, dtype, out_kind, t.type))
+    rounded = wanted = None
+    if dtype is not None or out is not None:
+        out, out_kind = backend.check_out(out, t)
+        rounded, wanted = rounded_to(_label(op), t.type, result_kind(_label(op), dtype, out_kind, t.type))
     p = problem_of(op, t.type, rounded, fast, real("ddof=", ddof))
     what = values_of(p)
     if where is not None and any(name in ("argmin", "argmax") for name, _ in what):
         raise TypeError("argmin and argmax take no where=")
     if out is not None and len(what) > 1:
         raise ValueError("out= is for one value")
-    mask = backend.mask(where, t)
+    mask = None if where is None else backend.mask(where, t)
     lone = next((name for name, _ in what if name in NO_IDENTITY), None)
     if lone is not None and (has_empty_result(t.shape, axes) if not isinstance(mask, np.ndarray) else not mask.any(axis=axes).all()):
         raise ValueError(f"a result of no elements has no {lone}")
@@ -111,7 +112,7 @@ def _parts_of(op: Any, x: Any, axis: Any, dtype: Any, ddof: Any, device: str | N
         raise ValueError("segments and groups are of an array, not of a number")
     if t.type in PART:
         raise TypeError("complex numbers have no segments and groups here; reduce their parts")
-    rounded, wanted = rounded_to(_label(op), t.type, kind_of(dtype))
+    rounded, wanted = (None, None) if dtype is None else rounded_to(_label(op), t.type, kind_of(dtype))
     return t, a, problem_of(op, t.type, rounded, False, real("ddof=", ddof)), Call((a,), wanted=wanted, device=device)
 
 
@@ -194,5 +195,5 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
     count = max(0, backend.greatest_id(numbers) + 1) if groups is None else operator.index(groups)
     if groups is None:
         check_guess(count, n, math.prod(t.shape) // max(1, n) * sum(DTYPE[out].itemsize for _, out in values_of(p)))
-    mask = backend.mask(where, numbers)
+    mask = None if where is None else backend.mask(where, numbers)
     return gather(op, *backend.groups(p, t, a, numbers, count, mask, bool(skip_outside), bool(sorted), fill_value, call))

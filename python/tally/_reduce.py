@@ -34,6 +34,8 @@ def backend_of(t: HostArray | GpuArray) -> Any:
 
 def as_array(x: Any, device: str | None) -> Any:
     """An array of the host, or of a GPU, where it is reduced."""
+    if isinstance(x, np.ndarray):
+        return as_host_array(x)
     if isinstance(x, (HostArray, GpuArray)):
         return x
     return as_gpu_array(x, device) if is_on_gpu(x) else as_host_array(x)
@@ -49,30 +51,38 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
                progress: bool = False) -> Any:
     """The only value of an operator by name. Warnings are of the caller's caller's caller."""
     t = as_array(x, device)
-    backend, element, axes = backend_of(t), t.type, axes_of(axis, len(t.shape))
-    initial, mean = (None if value is np._NoValue else value for value in (initial, mean))
-    check_keepdims(keepdims)
-    check_operator(op, element, t.shape, axes, initial, where)
-    mask = backend.mask(where, t)
-    out, out_kind = backend.check_out(out, t)
+    backend, element, shape = backend_of(t), t.type, t.shape
+    axes = axes_of(axis, len(shape))
+    if initial is np._NoValue:
+        initial = None
+    if mean is np._NoValue:
+        mean = None
+    if type(keepdims) is not bool:
+        check_keepdims(keepdims)
+    check_operator(op, element, shape, axes, initial, where)
+    mask = None if where is None else backend.mask(where, t)
+    out, out_kind = (None, None) if out is None else backend.check_out(out, t)
     if op in ("argmin", "argmax") and isinstance(out, np.ndarray) and out.dtype.kind not in "iu":
         raise TypeError(f"cannot cast indices from int64 to {out.dtype!r}")
-    is_few = has_too_few(op, t.shape, axes, ddof)
-    call = Call(axes, keepdims, mask, out, None, device, progress, not is_few)
-    kind = result_kind(op, dtype, out_kind, element) if op in NUMBERS else None
-    if op in ("var", "std") and (mean is not None or element in PART):
-        part = PART.get(element, element)
-        rounded = rounded_to(op, part, kind)[0] or (part if part in FLOATS else "f64")
-        value = backend.variances(op, t, call, rounded, ddof, mean)
-    elif element in PART:
-        value = _complex(op, t, call, kind, initial, fast)
-    elif op in NUMBERS:
-        rounded, wanted = rounded_to(op, element, kind)
-        element, rounded, initial = with_initial(op, element, rounded, initial)
-        p = problem((op,), element, rounded, fast, ddof)
-        value = backend.one(p, t.as_type(element), call._replace(wanted=wanted), initial=initial)
+    is_few = has_too_few(op, shape, axes, ddof)
+    kind = result_kind(op, dtype, out_kind, element) if op in NUMBERS and not dtype is out_kind is None else None
+    if op in NUMBERS and element not in PART and (mean is None or op not in ("var", "std")):
+        rounded, wanted = (None, None) if kind is None else rounded_to(op, element, kind)
+        if initial is not None or op == "prod":
+            element, rounded, initial = with_initial(op, element, rounded, initial)
+            t = t.as_type(element)
+        call = Call(axes, keepdims, mask, out, wanted, device, progress, not is_few)
+        value = backend.one(problem((op,), element, rounded, fast, ddof), t, call, initial=initial)
     else:
-        value = backend.one(problem((op,), element), t, call, initial=check_initial(element, initial))
+        call = Call(axes, keepdims, mask, out, None, device, progress, not is_few)
+        if op in ("var", "std"):
+            part = PART.get(element, element)
+            rounded = rounded_to(op, part, kind)[0] or (part if part in FLOATS else "f64")
+            value = backend.variances(op, t, call, rounded, ddof, mean)
+        elif element in PART:
+            value = _complex(op, t, call, kind, initial, fast)
+        else:
+            value = backend.one(problem((op,), element), t, call, initial=check_initial(element, initial))
     if op in ("mean", "var", "std"):
         if mask is not None:
             is_few = _has_few_chosen(value, mask, axes, ddof if op != "mean" else 0.0)
@@ -116,8 +126,10 @@ def reduce_several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, devi
     """The values of operators that have none without elements, gathered."""
     t = as_array(x, device)
     axes = axes_of(axis, len(t.shape))
-    check_keepdims(keepdims)
-    check_operator(ops[0], t.type, t.shape, axes, None, None)
+    if type(keepdims) is not bool:
+        check_keepdims(keepdims)
+    if t.type in PART:
+        raise TypeError(f"tally has no {ops[0]} of complex numbers; reduce their parts, x.real and x.imag")
     check_extreme(ops[0], t.shape, axes)
     return backend_of(t).several(problem(ops, t.type), t, Call(axes, keepdims, device=device), gather)
 

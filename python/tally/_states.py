@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core, _gpu
 from ._arguments import NO_IDENTITY, real
-from ._arrays import DTYPE, FLOATS, HostArray, as_host_array, holds_all, type_of, wrap_numpy
+from ._arrays import DTYPE, FLOATS, PART, HostArray, as_host_array, holds_all, type_of, wrap_numpy
 from ._host import BLOCK, check_empty, chunks, contiguous, groups_by_blocks, ids_of, in_order, is_in_order, mask_of, shown, \
     store
 from ._operators import Operator
@@ -19,17 +19,15 @@ from ._parts import gather, names_of, problem_of
 
 def kind_of(dtype: Any) -> str:
     """A type's short name, from that or from whatever NumPy takes for a dtype."""
-    if isinstance(dtype, str) and dtype in DTYPE:
-        return dtype
-    kind = type_of(np.dtype(dtype))
-    if kind not in DTYPE:
+    kind = dtype if isinstance(dtype, str) and dtype in DTYPE else type_of(np.dtype(dtype))
+    if kind in PART:
         raise TypeError("states are of real numbers: keep one for each part")
     return kind
 
 
 def _elements(t: HostArray, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
-    if t.type not in DTYPE or "bf16" in (t.type, kind) and t.type != kind or \
+    if t.type in PART or "bf16" in (t.type, kind) and t.type != kind or \
             t.type != kind and not holds_all(t.array, DTYPE[kind]):
         raise TypeError(f"a state of {kind} is not fed {t.array.dtype} elements, which it cannot hold exactly")
     return DTYPE[kind]

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import NO_IDENTITY, axes_of, check_extreme
-from ._arrays import DTYPE, FLOATS, as_host_array, cast_exactly, dask_array_of, type_of, wrap_numpy
+from ._arrays import DTYPE, FLOATS, PART, as_host_array, cast_exactly, dask_array_of, type_of, wrap_numpy
 from ._functions import norm_of
 from ._host import cast_results, contiguous, shown, store
 from ._parts import names_of, problem_of, reduce as _reduce_array
@@ -149,7 +149,7 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     if element != type_of(x.dtype):
         raise TypeError(f"a dask array of {x.dtype}, whose chunks are {x._meta.dtype}")
     names = names_of(op)
-    if element not in DTYPE or element == "bf16":
+    if element in PART or element == "bf16":
         raise TypeError(f"tally.dask does not reduce {x.dtype}")
     kind = "i8" if element == "bool" else element
     if len(names) != 1 or names[0] in _ORDERED or (names[0] == "prod" and x.dtype.kind == "f"):
