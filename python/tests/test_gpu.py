@@ -5,6 +5,8 @@ that library. With PyTorch and CuPy where there is a device; else with stand-ins
 """
 
 import inspect
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -595,6 +597,47 @@ def test_states(gpu, rng, op):
             state.update(gpu.there(np.ones(3)))
         wide = tally.State("dot", "f8").update(gpu.there(x[0]), gpu.there(x[1]))
         assert wide.value() == tally.dot(x[0], x[1], dtype="f8")
+
+
+def test_arrays_of_jax_go_by_dlpack(gpu, rng, monkeypatch):
+    """By a double of JAX, whose arrays hold the library's: results are JAX's, and a call waits and raises its errors."""
+    if gpu.is_real:
+        pytest.skip("test_jax is for a device")
+
+    class Held:
+        def __init__(self, array):
+            self.array = array
+
+        shape = property(lambda self: self.array.shape)
+
+        def __dlpack_device__(self):
+            return 2, 0
+
+    Held.__module__ = "jaxlib._jax"
+    monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(dlpack=types.SimpleNamespace(from_dlpack=Held)))
+    gpu.module.from_dlpack = lambda a: a.array
+    if gpu.name == "cupy":
+        monkeypatch.setattr(_gpu, "_is_here", lambda name: name == "cupy")
+    x, ids = numbers(rng, (6, 8), "f4"), rng.integers(0, 3, 8)
+    there, there_ids = Held(gpu.there(x)), Held(gpu.there(ids))
+
+    def compare(got, want):
+        for a, b in zip(got, want) if isinstance(want, tuple) else ((got, want),):
+            assert type(a) is Held and type(got) is (type(want) if isinstance(want, tuple) else Held)
+            same(gpu, a.array, b)
+
+    for _ in range(2):
+        compare(tally.sum(there, axis=0), tally.sum(x, axis=0))
+        compare(tally.var(x=there, ddof=1), tally.var(x, ddof=1))
+        compare(tally.vecdot(there, there), tally.vecdot(x, x))
+        compare(tally.minmax(there, axis=1), tally.minmax(x, axis=1))
+        compare(tally.reduce("count,mean", there), tally.reduce("count,mean", x))
+        compare(tally.segment("sum", there, 2), tally.segment("sum", x, 2))
+        compare(tally.group("max", there, there_ids, 4, fill_value=0), tally.group("max", x, ids, 4, fill_value=0))
+    with pytest.raises(TypeError, match="never written"):
+        tally.sum(there, out=there)
+    with pytest.raises(OverflowError, match="does not fit i64"):
+        tally.sum(Held(gpu.there(np.full(4, 2**62))))
 
 
 # ---- What only a device can show -------------------------------------------------------------------------------------
