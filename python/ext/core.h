@@ -2,8 +2,8 @@
  * core.h - what the files of tally._core share: the module's state, errors, buffers, and work without the
  * interpreter's lock.
  *
- * tally._core is the thin part of the Python package that has to be C: it hands arrays that Python objects lay
- * open to tally.h, and does the commonest calls from start to end. What arguments mean is decided in Python.
+ * tally._core is the thin part of the Python package that has to be C: it hands the buffers of Python's
+ * objects to tally.h, and does the commonest calls from start to end. Python code interprets arguments.
  */
 #ifndef TALLY_PYTHON_CORE_H
 #define TALLY_PYTHON_CORE_H
@@ -112,7 +112,7 @@ void work_begin(struct work *w, size_t bytes);
 /* What the work came to: TALLY_ESTOPPED where a handler has raised, whatever the engine made of it. */
 tally_status work_end(struct work *w, tally_status s);
 
-/* An array laid open. */
+/* The buffer of an array. */
 struct view {
     Py_buffer buffer;
     int held;
@@ -120,8 +120,8 @@ struct view {
     ptrdiff_t stride[64]; /* in elements */
     size_t length[64];
 };
-/* Fails (-1) with an exception where the object lays nothing open, or strides are no multiples of elements.
- * None gives an empty view whose buf is NULL. */
+/* Gets an object's buffer. Returns -1 with an exception if it has none, or if strides are no multiples of elements. None
+ * gives an empty view whose buf is NULL. */
 int view_get(PyObject *object, int writable, struct view *v);
 void view_release(struct view *v);
 /* Returns whether elements lie side by side in C order. */

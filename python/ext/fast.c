@@ -154,7 +154,7 @@ static PyObject *finish(struct core *core, enum kind kind, int type, tally_value
     }
 }
 
-/* The contiguous elements of an array of ours, if that is what it is. */
+/* Gets the elements of a contiguous array of one of our types. Returns 0, without an exception, for other arrays. */
 static int get_elements(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     if (PyObject_GetBuffer(x, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
         PyErr_Clear();
@@ -169,10 +169,9 @@ static int get_elements(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     return 0;
 }
 
-/* Returns whether some bool is a byte other than 0 and 1, as in a view of other elements, where
- * that matters; or that would take longer to find out than the way by Python: then that one finds
- * out. */
-static int may_be_odd(enum kind kind, tally_op op, int type, const Py_buffer *x) {
+/* Returns whether some bool may be a byte other than 0 and 1, as in a view of other elements, if that matters. The
+ * general way tests bytes that are not side by side. */
+static int may_have_other_bytes(enum kind kind, tally_op op, int type, const Py_buffer *x) {
     const unsigned char *bytes = x->buf;
     uint64_t all = 0, word;
     Py_ssize_t i = 0;
@@ -218,7 +217,7 @@ static int result_type(enum kind kind, int type, const tally_problem *problem) {
     }
 }
 
-/* Returns a new array of x's shape without an axis, laid open. */
+/* Returns a new array of x's shape without an axis, and its buffer. */
 static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, int type,
                              Py_buffer *out) {
     PyObject *shape = PyTuple_New(x->ndim - 1), *made = NULL;
@@ -245,7 +244,7 @@ static PyObject *along(struct core *core, enum core_function f, PyObject *array,
     int mine = type && x.ndim >= 2 && x.ndim <= TALLY_DIMS_MAX && x.len > 0 && axis >= -x.ndim &&
                axis < x.ndim && core->scalar[type] &&
                (kind != BITS || type < TALLY_F16 || type == CORE_BOOL) &&
-               !may_be_odd(kind, table[f].op, type, &x);
+               !may_have_other_bytes(kind, table[f].op, type, &x);
     for (int d = 0; mine && d < x.ndim; d++) {
         mine = x.strides[d] % x.itemsize == 0;
         length[d] = (size_t)x.shape[d];
@@ -316,7 +315,7 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     if (table[f].kind == BITS) mine = mine && (type < TALLY_F16 || type == CORE_BOOL);
     /* (NumPy's norm of an array of more dimensions than two, or of no dimension, is another question.) */
     if (f == FUNCTION_norm) mine = mine && x.ndim >= 1;
-    mine = mine && !may_be_odd(table[f].kind, op, type, &x);
+    mine = mine && !may_have_other_bytes(table[f].kind, op, type, &x);
     if (!mine) {
         PyBuffer_Release(&x);
         return call_general(core, f, arguments, count, names);

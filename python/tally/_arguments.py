@@ -20,9 +20,9 @@ CHOICES = ("min", "max", "and", "or", "xor")
 NUMBERS = ("sum", "prod", "mean", "var", "std", "norm1", "norm2", "norminf", "sumsq", "dot")
 #: Those of them that are built on exact sums, so that the value can be rounded to any floating type.
 ROUNDED = ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot")
-#: What has no value without elements.
+#: Operators that have no value without elements.
 NO_IDENTITY = ("min", "max", "argmin", "argmax")
-#: What only tests whether an element is 0.
+#: Operators that only test whether an element is 0.
 TRUTHS = ("nonzero", "any", "all", "count")
 _INDICES = ("argmin", "argmax", "count", "nans", "nonzero")
 _OF_COMPLEX = ("sum", "mean", "prod", "norm2", "sumsq", "var", "std", "any", "all", "nonzero")
@@ -123,7 +123,7 @@ def ddof_of(ddof: float, correction: Any) -> float:
 
 
 def has_empty_result(shape: Sequence[int], axes: Sequence[int]) -> bool:
-    """Whether there are results, and none of them has elements."""
+    """Return whether there are results, and none of them has elements."""
     return any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
 
 
@@ -151,7 +151,7 @@ def check_operator(op: str, element: str, shape: Sequence[int], axes: Sequence[i
 
 
 def has_too_few(op: str, shape: Sequence[int], axes: Sequence[int], ddof: float) -> bool:
-    """Whether a mean or a variance of all elements has too few of them. Such a result is NaN."""
+    """Return whether a mean or a variance of all elements has too few of them. Such a result is NaN."""
     return op in ("mean", "var", "std") and math.prod([shape[d] for d in axes]) <= (ddof if op != "mean" else 0)
 
 
@@ -161,6 +161,11 @@ def has_too_few(op: str, shape: Sequence[int], axes: Sequence[int], ddof: float)
 def name_of(kind: str) -> str:
     """The name of a type's dtype."""
     return "bfloat16" if kind == "bf16" else DTYPE[kind].name
+
+
+def complex_of(kind: str) -> str:
+    """The complex type whose parts have a floating type, or the narrowest that holds them."""
+    return COMPLEX.get(kind, "c64")
 
 
 def kind_of(dtype: Any) -> str | None:
@@ -289,8 +294,3 @@ def check_guess(count: int, n: int, size: int) -> None:
         raise MemoryError(f"the greatest id is {count - 1}: results for {count} groups need {count * size / 1e9:.1f} GB, and {n} "
                           "elements fill few of them. numpy.unique(ids, return_inverse=True) numbers the groups that occur; "
                           "groups= says that so many are meant")
-
-
-def complex_of(kind: str) -> str:
-    """The complex type whose parts have a floating type, or the narrowest that holds them."""
-    return COMPLEX.get(kind, "c64")

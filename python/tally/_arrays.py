@@ -1,7 +1,7 @@
-"""How arrays come in and results go out: any library's memory, as it lies, and that library's type for the result.
+"""Arrays of any library in the host's memory, read where they lie; and results, of the type of that library.
 
-`as_host_array()` is the one gate through which arrays enter. What is more than numbers - a mask, a missing value, a unit, a graph that
-is not computed yet - raises there, so that no result can lose it.
+`as_host_array()` is the one gate through which arrays enter. An array that is more than its numbers - it has a mask, missing
+values, a unit, or is not computed yet - raises there, so that no result can lose it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _is_direct(array: np.ndarray[Any, Any]) -> bool:
 
 
 def has_other_bytes(array: np.ndarray[Any, Any]) -> bool:
-    """Whether some bool is a byte other than 0 and 1, as in a view of other elements: it counts as True."""
+    """Return whether some bool is a byte other than 0 and 1, as in a view of other elements: it counts as True."""
     return array.dtype == np.bool_ and array.size > 0 and bool(array.view(np.uint8).max() > 1)
 
 
@@ -135,7 +135,7 @@ def _wrap_torch(result: Any, kind: str) -> Any:
 
 
 def dlpack_device(x: Any) -> tuple[int, int] | None:
-    """Where an array of another library lies, by DLPack's numbers: (1, 0) is the host. None: it does not say."""
+    """Return the device of another library's array, by DLPack's numbers: (1, 0) is the host. None if it does not say."""
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
         return None
     try:
@@ -259,7 +259,7 @@ def plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _stands_alone(kind: type) -> bool:
-    """Whether a type that is no ndarray has a meaning of its own for NumPy's functions, and no way to hand its memory over."""
+    """Return whether a type that is no ndarray has a meaning of its own for NumPy's functions, and no way to hand its memory over."""
     return any(callable(getattr(kind, name, None)) for name in _MEANINGS[:2]) and \
         not any(hasattr(kind, name) for name in ("__dlpack__", "__arrow_c_array__", "__arrow_c_stream__"))
 
@@ -299,7 +299,7 @@ def _listed(x: Any, kinds: set[Any]) -> Any:
 
 
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
-    """What NumPy makes an array of: a buffer, or an object with __array__."""
+    """Take an object that NumPy makes an array of: a buffer, or one with __array__."""
     kind = type(x)
     if isinstance(x, (set, frozenset, dict)) or (hasattr(x, "__iter__") and hasattr(x, "__next__")):
         raise TypeError(f"a {kind.__name__} is no array: give list(x), or numpy.fromiter(x, float)")
@@ -378,7 +378,7 @@ _EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, Non
 
 
 def holds_all(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype holds each element of an array. (Only integers of 64 bits have to be looked at.)"""
+    """Return whether a dtype holds each element of an array. (Only integers of 64 bits have to be looked at.)"""
     is_wide = array.dtype.itemsize == 8 and array.dtype.kind in "iu" and dtype.kind in "fc"
     if not is_wide and np.can_cast(array.dtype, dtype, "safe"):
         return True

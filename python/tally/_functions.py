@@ -1,4 +1,4 @@
-"""The public reductions, in Python: what arguments mean, and how results become what was given.
+"""The public functions and their documentation. _reduce.py does what they ask for.
 
 `_bind` puts a fast call (ext/fast.c) in front of each.
 """

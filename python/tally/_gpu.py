@@ -21,7 +21,7 @@ import numpy as np
 from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, \
     result_shape, shown_type, values_of
-from ._arrays import COMPLEX, DTYPE, FLOATS, MOST_DIMS, PART, check_torch, dlpack_device, is_torch
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, check_torch, dlpack_device, is_torch
 from ._gpu_variance import is_for_complex, variances
 from ._products import products
 
@@ -36,7 +36,7 @@ Strides = tuple[int, ...]
 
 
 def is_on_gpu(x: Any) -> bool:
-    """Whether an array lies in a CUDA device's memory."""
+    """Return whether an array lies in a CUDA device's memory."""
     if isinstance(x, np.ndarray):
         return False
     if is_torch(x):
@@ -64,11 +64,11 @@ class GpuArray(NamedTuple):
         return self.has_strides_of(range(len(self.shape)))
 
     def is_dense(self) -> bool:
-        """Whether the elements fill their memory, in whichever order of the dimensions."""
+        """Return whether the elements fill their memory, in whichever order of the dimensions."""
         return self.has_strides_of(sorted(range(len(self.shape)), key=lambda d: -self.strides[d]))
 
     def has_strides_of(self, order: Sequence[int]) -> bool:
-        """Whether the elements lie side by side, if the dimensions are taken in that order."""
+        """Return whether the elements lie side by side, if the dimensions are taken in that order."""
         step = 1
         for d in reversed(order):
             if self.shape[d] != 1 and self.strides[d] != step:
@@ -215,7 +215,7 @@ def _is_jax(a: Any) -> bool:
     return type(a).__module__.partition(".")[0] in ("jax", "jaxlib") and is_on_gpu(a)
 
 
-# ---- What only the elements can say ----------------------------------------------------------------------------------
+# ---- Errors that only the elements show ------------------------------------------------------------------------------
 
 
 class _Statuses(NamedTuple):
@@ -425,8 +425,8 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
 
 
 def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None) -> tuple[Any, ...]:
-    """What Problem.prepare() takes for a reduction along axes: without dimensions of length 1 if there are too many for the
-    engine."""
+    """Return the shape that Problem.prepare() takes for a reduction along axes. It leaves out dimensions of length 1 if there
+    are too many for the engine."""
     keep = [d for d, n in enumerate(t.shape) if n != 1] if len(t.shape) > MOST_DIMS else list(range(len(t.shape)))
     if len(keep) > MOST_DIMS:
         raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
@@ -436,7 +436,7 @@ def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuA
 
 
 def _is_whole(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None) -> bool:
-    """Whether the one result is of elements that lie side by side, in an order that will do."""
+    """Return whether the one result is of elements that lie side by side, in an order that will do."""
     if len(axes) != len(t.shape) or mask is not None:
         return False
     flat = t.is_contiguous() or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and t.is_dense())
@@ -474,8 +474,7 @@ class _Rows:
 
 
 class Gpu:
-    """What the backends have in common: all that _reduce.py asks of one, by functions of the library that Torch and CuPy name
-    alike."""
+    """The backends' common part: all that _reduce.py calls, made of the library's functions, which Torch and CuPy name alike."""
 
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...  # the library's functions
@@ -755,7 +754,7 @@ class Torch(Gpu):
         import torch  # type: ignore[import-not-found, unused-ignore]
         self.torch = torch
         self.stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", self._stream)
-        #: Whether what is put on the stream goes into a graph, which may run beside the stream later.
+        #: Returns whether a graph captures the stream; it may run beside the stream later.
         self.is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing",
                                                         torch.cuda.is_current_stream_capturing)
         _core._tensor_type(torch.Tensor, _call_on_tensor, self.stream)
@@ -971,7 +970,7 @@ def _backend(name: str) -> Any:
 
 
 def _holds(kind: str, a: GpuArray) -> bool:
-    """Whether a type holds all elements of an array; those of 64-bit integers are looked at, which is waited for."""
+    """Return whether a type holds all elements of an array; those of 64-bit integers are looked at, which is waited for."""
     if not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe"):
         return False
     if a.type not in ("i64", "u64") or kind in ("i64", "u64") or 0 in a.shape:

@@ -30,7 +30,7 @@ _MOST_DENOMINATOR = 16  # of a ddof: digits stay below 2^46
 
 
 def is_for_complex(n: int, ddof: float) -> bool:
-    """Whether variances of n complex numbers have that ddof: n (n - ddof) times its denominator is below 2^62."""
+    """Return whether variances of n complex numbers have that ddof: n (n - ddof) times its denominator is below 2^62."""
     denominator = Fraction(ddof).denominator
     return denominator <= _MOST_DENOMINATOR and n * n * denominator <= 1 << 62
 

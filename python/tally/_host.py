@@ -8,17 +8,16 @@ alone has more elements than a block holds, they are fed to a state.
 from __future__ import annotations
 
 import math
-import operator
 import sys
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, NUMBERS, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
+from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
     problem, result_shape, shown_type, values_of
-from ._arrays import COMPLEX, DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
-    from_numpy, has_other_bytes, holds_all, plain, type_of, wrap_numpy
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
+    has_other_bytes, holds_all, plain, type_of
 from ._products import products
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +52,7 @@ def contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def is_in_order(array: Array) -> bool:
-    """Whether the engine reads a row where it lies."""
+    """Return whether the engine reads a row where it lies."""
     return array.flags.c_contiguous and array.dtype.isnative and not has_other_bytes(array)
 
 
@@ -451,10 +450,6 @@ class Host:
         out[...] = cast_results(array, out.dtype, op)
         return out
 
-    def has_nan(self, value: Any) -> bool:
-        """Whether some result is NaN, or may be."""
-        return not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind not in "fc" or bool(np.isnan(value).any())
-
     # ---- Complex numbers, and variances about a mean
 
     def from_parts(self, real: Array, imaginary: Array) -> Array:
@@ -502,7 +497,7 @@ class Host:
     # ---- Segments and groups
 
     def offsets(self, offsets: Any, t: HostArray) -> tuple[Array, int]:
-        """Where segments begin, and how many they are."""
+        """Return the places where segments begin, and the number of segments."""
         places = np.asarray(as_host_array(offsets).array)
         if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
             raise TypeError("offsets are an array of integers of one dimension, one more than there are segments")
@@ -608,7 +603,7 @@ def _joined(parts: Iterator[Array], size: int) -> Iterator[Array]:
 
 
 class _NumPy:
-    """What products() calls of a library, by NumPy."""
+    """The functions of a library that products() calls, by NumPy."""
 
     join = staticmethod(np.concatenate)
     where = staticmethod(np.where)
@@ -722,7 +717,7 @@ def _spread(p: _core.Problem, what: Sequence[tuple[str, str]], arrays: list[Arra
 
 
 def _value_of_nothing(name: str, kind: str) -> Any:
-    """What the engine gives for no elements."""
+    """Return the engine's value of no elements."""
     if name in ("argmin", "argmax"):
         return np.iinfo(np.uint64).max
     if kind == "bf16":

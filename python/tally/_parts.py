@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import NO_IDENTITY, Call, axes_of, check_guess, check_operator, has_empty_result, kind_of, problem, real, \
+from ._arguments import NO_IDENTITY, Call, axes_of, check_guess, has_empty_result, kind_of, problem, real, \
     result_kind, rounded_to, values_of
 from ._arrays import DTYPE, PART, dask_array_of
 from ._gpu import accept_jax

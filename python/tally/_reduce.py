@@ -20,9 +20,8 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _core
-from ._arguments import CHOICES, NUMBERS, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
-    complex_initial, has_too_few, kind_of, name_of, problem, result_kind, rounded_to, with_initial
+from ._arguments import NUMBERS, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
+    complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
 from ._arrays import FLOATS, PART, HostArray, as_host_array, type_of, wrap_numpy
 from ._gpu import GpuArray, as_gpu_array, as_gpu_pair, is_on_gpu
 from ._host import HOST
@@ -92,7 +91,7 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
 
 
 def _has_few_chosen(value: Any, mask: Any, axes: tuple[int, ...], ddof: float) -> bool:
-    """Whether some result has no more than `ddof` elements under a mask of the host's. They are counted only if some result is
+    """Return whether some result has no more than `ddof` elements under a mask of the host's. They are counted only if some result is
     NaN. (Nobody waits for a GPU's.)"""
     if not isinstance(mask, np.ndarray):
         return False

@@ -304,7 +304,7 @@ class Groups:
         return self
 
     def _merges(self) -> bool:
-        """Whether groups of this kind can be merged (those over the canonical tree are only fed)."""
+        """Return whether groups of this kind can be merged (those over the canonical tree are only fed)."""
         try:
             self._groups.merge(_core.Groups(self._groups.problem, self._count))
         except NotImplementedError:

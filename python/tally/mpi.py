@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import DTYPE, PART, as_host_array
+from ._arrays import PART, as_host_array
 from ._operators import Operator
 from ._states import Groups, State
 
