@@ -2,8 +2,8 @@
  * core.h - what the files of tally._core share: the module's state, errors, buffers, and work without the
  * interpreter's lock.
  *
- * tally._core is the thin part of the Python package that has to be C: it hands arrays that Python objects lay
- * open to tally.h, and does the commonest calls from start to end. What arguments mean is decided in Python.
+ * tally._core is the thin part of the Python package that has to be C: it hands the buffers of Python's
+ * objects to tally.h, and does the commonest calls from start to end. Python code interprets arguments.
  */
 #ifndef TALLY_PYTHON_CORE_H
 #define TALLY_PYTHON_CORE_H
@@ -73,21 +73,21 @@ enum core_function {
 
 /* The module's state, one for each interpreter. */
 struct core {
-    PyObject *slow[FUNCTIONS]; /* the functions in Python that know all arguments */
+    PyObject *general[FUNCTIONS]; /* the functions in Python, which take all arguments */
     PyObject *docs[FUNCTIONS];
     PyMethodDef method[FUNCTIONS];
-    PyTypeObject *ndarray;        /* numpy.ndarray, once NumPy has been seen; else NULL */
-    PyObject *scalar[CORE_TYPES]; /* NumPy's types of numbers; NULL where there is none */
-    PyObject *box[CORE_TYPES];    /* an array of no dimensions of each of these types ... */
-    void *inside[CORE_TYPES];     /* ... and its element */
-    PyObject *nothing;            /* an empty tuple: the index of that */
-    PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
-    PyObject *empty;              /* numpy.empty */
-    PyObject *pair;               /* makes minmax's result of two values */
-    PyTypeObject *elsewhere;      /* the type of arrays of which calls go to ... */
-    PyObject *common; /* ... common(the function in Python, arguments' names, arguments) instead */
-    struct agains *agains; /* again.c; or NULL */
-    long watched;          /* so many want to hear what becomes of each of these calls */
+    PyTypeObject *ndarray;              /* numpy.ndarray, once NumPy has been seen; else NULL */
+    PyObject *scalar[CORE_TYPES];       /* NumPy's scalar types; NULL where there is none */
+    PyObject *scalar_array[CORE_TYPES]; /* an array of no dimensions of each of these types ... */
+    void *scalar_data[CORE_TYPES];      /* ... and its element */
+    PyObject *no_index;                 /* an empty tuple, the index of that element */
+    PyObject *small_index[256];         /* the first numbers of numpy.int64, made when first used */
+    PyObject *empty;                    /* numpy.empty */
+    PyObject *pair;                     /* makes minmax's result of two values */
+    PyTypeObject *tensor_type; /* calls whose first argument is of this very type go to ... */
+    PyObject *tensor_call; /* ... tensor_call(function in Python, names of arguments, arguments) */
+    struct call_cache *calls; /* call_cache.c; or NULL */
+    long checks;              /* open checked() statements */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
@@ -112,7 +112,7 @@ void work_begin(struct work *w, size_t bytes);
 /* What the work came to: TALLY_ESTOPPED where a handler has raised, whatever the engine made of it. */
 tally_status work_end(struct work *w, tally_status s);
 
-/* An array laid open. */
+/* The buffer of an array. */
 struct view {
     Py_buffer buffer;
     int held;
@@ -120,8 +120,8 @@ struct view {
     ptrdiff_t stride[64]; /* in elements */
     size_t length[64];
 };
-/* Fails (-1) with an exception where the object lays nothing open, or strides are no multiples of elements.
- * None gives an empty view whose buf is NULL. */
+/* Gets an object's buffer. Returns -1 with an exception if it has none, or if strides are no multiples of elements. None
+ * gives an empty view whose buf is NULL. */
 int view_get(PyObject *object, int writable, struct view *v);
 void view_release(struct view *v);
 /* Returns whether elements lie side by side in C order. */
@@ -130,16 +130,15 @@ int view_is_contiguous(const struct view *v);
 /* Numbers from Python. */
 PyObject *core_number(const tally_value *value);
 
-/* Returns the module's enqueue(): puts a reduction on a queue (problem.c). Returns NULL with an
- * exception. */
-PyObject *core_enqueue(PyObject *module, PyObject *arguments);
-/* The addresses that a call with arrays on a GPU needs. */
+/* The addresses that a reduction on a GPU is launched with; 0 for none. */
 struct addresses {
-    uint64_t x, y, mask, workspace, queue, out;
-    int written; /* all of the workspace has been */
+    uint64_t x, y, mask, workspace, queue, out[TALLY_VALUES_MAX], outcome;
+    size_t outs; /* results whose addresses are given: all, or the first */
+    int written; /* all of the workspace has been written before */
 };
-/* Enqueues what Problem.prepare() has made of a call, at these addresses. Returns -1 with an exception. */
-int core_enqueue_at(PyObject *prepared, const struct addresses *at);
+/* Launches a reduction of Problem.prepare(). Returns -1 with an exception. */
+int core_launch_at(PyObject *prepared, const struct addresses *at);
+PyObject *core_launch(PyObject *module, PyObject *arguments);
 
 /* Add the types of problem.c, state.c and tensor.c to the module. Return -1 with an
  * exception. */
@@ -150,16 +149,17 @@ PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments);
 
-/* Calls that are made again (again.c): for arrays of a type; the result of one, or NULL, without an exception where it
- * has to go another way. */
-int core_open_agains(struct core *core, PyTypeObject *type);
-int core_visit_agains(struct core *core, visitproc visit, void *arg);
-void core_close_agains(struct core *core);
-PyObject *core_again(struct core *core, enum core_function f, PyObject *const *arguments,
-                     Py_ssize_t count, PyObject *names);
-PyObject *core_remember(PyObject *module, PyObject *arguments);
-PyObject *core_forget(PyObject *module, PyObject *unused);
-PyObject *core_watch(PyObject *module, PyObject *more);
+/* The cache of calls on tensors of a type (call_cache.c). core_call_again() returns the result of a call; or NULL, without
+ * an exception if the call has to go the general way. */
+int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream);
+int core_visit_calls(struct core *core, visitproc visit, void *arg);
+void core_close_calls(struct core *core);
+PyObject *core_call_again(struct core *core, enum core_function f, PyObject *const *arguments,
+                          Py_ssize_t count, PyObject *names);
+PyObject *core_cache_call(PyObject *module, PyObject *arguments);
+PyObject *core_clear_calls(PyObject *module, PyObject *unused);
+PyObject *core_cached_calls(PyObject *module, PyObject *unused);
+PyObject *core_defer_checks(PyObject *module, PyObject *more);
 
 /* A problem as an object: what is asked, and all that it points to. */
 struct problem_object {

@@ -56,9 +56,9 @@ static int type_of_format(const char *format, Py_ssize_t itemsize) {
     }
 }
 
-static PyObject *slow(struct core *core, enum core_function f, PyObject *const *arguments,
-                      Py_ssize_t count, PyObject *names) {
-    if (!core->slow[f]) {
+static PyObject *call_general(struct core *core, enum core_function f, PyObject *const *arguments,
+                              Py_ssize_t count, PyObject *names) {
+    if (!core->general[f]) {
         PyErr_SetString(PyExc_RuntimeError, "tally has been unloaded");
         return NULL;
     }
@@ -70,26 +70,26 @@ static PyObject *slow(struct core *core, enum core_function f, PyObject *const *
     if (more > 0 && !(named = PyDict_New())) goto done;
     for (Py_ssize_t i = 0; i < more; i++)
         if (PyDict_SetItem(named, PyTuple_GetItem(names, i), arguments[count + i]) < 0) goto done;
-    result = PyObject_Call(core->slow[f], positional, named);
+    result = PyObject_Call(core->general[f], positional, named);
 done:
     Py_DECREF(positional);
     Py_XDECREF(named);
     return result;
 }
 
-/* Does a call whose first argument is another library's array. */
-static PyObject *elsewhere(struct core *core, enum core_function f, PyObject *const *arguments,
-                           Py_ssize_t count, PyObject *names) {
-    PyObject *again = core_again(core, f, arguments, count, names);
-    if (again || PyErr_Occurred()) return again;
+/* Does a call whose first argument is a tensor of the GPU library. */
+static PyObject *call_on_tensor(struct core *core, enum core_function f, PyObject *const *arguments,
+                                Py_ssize_t count, PyObject *names) {
+    PyObject *known = core_call_again(core, f, arguments, count, names);
+    if (known || PyErr_Occurred()) return known;
     const Py_ssize_t all = count + (names ? PyTuple_Size(names) : 0);
     PyObject *passed = PyTuple_New(2 + all);
     if (!passed) return NULL;
-    PyTuple_SetItem(passed, 0, Py_NewRef(core->slow[f]));
+    PyTuple_SetItem(passed, 0, Py_NewRef(core->general[f]));
     PyTuple_SetItem(passed, 1, Py_NewRef(names ? names : Py_None));
     for (Py_ssize_t i = 0; i < all; i++)
         PyTuple_SetItem(passed, 2 + i, Py_NewRef(arguments[i]));
-    PyObject *result = PyObject_Call(core->common, passed, NULL);
+    PyObject *result = PyObject_Call(core->tensor_call, passed, NULL);
     Py_DECREF(passed);
     return result;
 }
@@ -108,15 +108,15 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
         [TALLY_I8] = 1,  [TALLY_I16] = 2, [TALLY_I32] = 4, [TALLY_I64] = 8,
         [TALLY_U8] = 1,  [TALLY_U16] = 2, [TALLY_U32] = 4, [TALLY_U64] = 8,
         [TALLY_F16] = 2, [TALLY_F32] = 4, [TALLY_F64] = 8, [CORE_BOOL] = 1};
-    if (!core->box[type]) {
+    if (!core->scalar_array[type]) {
         PyErr_SetString(PyExc_RuntimeError, "tally has been unloaded");
         return NULL;
     }
     if (type == CORE_BOOL)
-        *(unsigned char *)core->inside[type] = tally_value_double(value) != 0;
+        *(unsigned char *)core->scalar_data[type] = tally_value_double(value) != 0;
     else
-        memcpy(core->inside[type], &value->as, size[type]);
-    return PyObject_GetItem(core->box[type], core->nothing);
+        memcpy(core->scalar_data[type], &value->as, size[type]);
+    return PyObject_GetItem(core->scalar_array[type], core->no_index);
 #endif
 }
 
@@ -128,8 +128,8 @@ static PyObject *number_of_index(struct core *core, const tally_value *value) {
 #ifdef Py_GIL_DISABLED
     return scalar(core, TALLY_I64, value);
 #else
-    if (!core->small[i]) core->small[i] = scalar(core, TALLY_I64, value);
-    return core->small[i] ? Py_NewRef(core->small[i]) : NULL;
+    if (!core->small_index[i]) core->small_index[i] = scalar(core, TALLY_I64, value);
+    return core->small_index[i] ? Py_NewRef(core->small_index[i]) : NULL;
 #endif
 }
 
@@ -154,8 +154,8 @@ static PyObject *finish(struct core *core, enum kind kind, int type, tally_value
     }
 }
 
-/* The contiguous elements of an array of ours, if that is what it is. */
-static int lay_open(PyObject *x, Py_buffer *b, int *type, size_t *n) {
+/* Gets the elements of a contiguous array of one of our types. Returns 0, without an exception, for other arrays. */
+static int get_elements(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     if (PyObject_GetBuffer(x, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
         PyErr_Clear();
         return 0;
@@ -169,10 +169,9 @@ static int lay_open(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     return 0;
 }
 
-/* Returns whether some bool is a byte other than 0 and 1, as in a view of other elements, where
- * that matters; or that would take longer to find out than the way by Python: then that one finds
- * out. */
-static int may_be_odd(enum kind kind, tally_op op, int type, const Py_buffer *x) {
+/* Returns whether some bool may be a byte other than 0 and 1, as in a view of other elements, if that matters. The
+ * general way tests bytes that are not side by side. */
+static int may_have_other_bytes(enum kind kind, tally_op op, int type, const Py_buffer *x) {
     const unsigned char *bytes = x->buf;
     uint64_t all = 0, word;
     Py_ssize_t i = 0;
@@ -218,7 +217,7 @@ static int result_type(enum kind kind, int type, const tally_problem *problem) {
     }
 }
 
-/* Returns a new array of x's shape without an axis, laid open. */
+/* Returns a new array of x's shape without an axis, and its buffer. */
 static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, int type,
                              Py_buffer *out) {
     PyObject *shape = PyTuple_New(x->ndim - 1), *made = NULL;
@@ -245,7 +244,7 @@ static PyObject *along(struct core *core, enum core_function f, PyObject *array,
     int mine = type && x.ndim >= 2 && x.ndim <= TALLY_DIMS_MAX && x.len > 0 && axis >= -x.ndim &&
                axis < x.ndim && core->scalar[type] &&
                (kind != BITS || type < TALLY_F16 || type == CORE_BOOL) &&
-               !may_be_odd(kind, table[f].op, type, &x);
+               !may_have_other_bytes(kind, table[f].op, type, &x);
     for (int d = 0; mine && d < x.ndim; d++) {
         mine = x.strides[d] % x.itemsize == 0;
         length[d] = (size_t)x.shape[d];
@@ -292,8 +291,9 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     int type, y_type;
     size_t n, y_n;
     int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
-    if (core->common && core->slow[f] && count >= 1 && Py_TYPE(arguments[0]) == core->elsewhere)
-        return elsewhere(core, f, arguments, count, names);
+    if (core->tensor_call && core->general[f] && count >= 1 &&
+        Py_TYPE(arguments[0]) == core->tensor_type)
+        return call_on_tensor(core, f, arguments, count, names);
     if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
         one_axis(arguments, count, names, &axis)) {
         PyObject *result = along(core, f, arguments[0], axis);
@@ -302,11 +302,11 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     }
     if ((!alone && (names || count != 1 + two)) || !core->ndarray ||
         Py_TYPE(arguments[0]) != core->ndarray || (two && Py_TYPE(arguments[1]) != core->ndarray) ||
-        !lay_open(arguments[0], &x, &type, &n))
-        return slow(core, f, arguments, count, names);
+        !get_elements(arguments[0], &x, &type, &n))
+        return call_general(core, f, arguments, count, names);
     int mine = core->scalar[type] != NULL && (!alone || x.ndim == 1);
     if (two && mine) {
-        mine = x.ndim == 1 && type != CORE_BOOL && lay_open(arguments[1], &y, &y_type, &y_n);
+        mine = x.ndim == 1 && type != CORE_BOOL && get_elements(arguments[1], &y, &y_type, &y_n);
         if (mine && (y.ndim != 1 || y_type != type || y_n != n)) {
             PyBuffer_Release(&y);
             mine = 0;
@@ -315,10 +315,10 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     if (table[f].kind == BITS) mine = mine && (type < TALLY_F16 || type == CORE_BOOL);
     /* (NumPy's norm of an array of more dimensions than two, or of no dimension, is another question.) */
     if (f == FUNCTION_norm) mine = mine && x.ndim >= 1;
-    mine = mine && !may_be_odd(table[f].kind, op, type, &x);
+    mine = mine && !may_have_other_bytes(table[f].kind, op, type, &x);
     if (!mine) {
         PyBuffer_Release(&x);
-        return slow(core, f, arguments, count, names);
+        return call_general(core, f, arguments, count, names);
     }
     const tally_problem problem = {.op = op,
                                    .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
@@ -364,8 +364,8 @@ PyObject *core_bind(PyObject *module, PyObject *arguments) {
     if (!text || !doc_text) return NULL;
     for (int f = 0; f < FUNCTIONS; f++) {
         if (strcmp(table[f].name, text) != 0) continue;
-        if (core->slow[f]) break; /* once */
-        core->slow[f] = Py_NewRef(function);
+        if (core->general[f]) break; /* once */
+        core->general[f] = Py_NewRef(function);
         core->docs[f] = Py_NewRef(doc);
         core->method[f] = (PyMethodDef){.ml_name = table[f].name,
                                         .ml_meth = (PyCFunction)(void (*)(void))entry[f],

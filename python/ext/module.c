@@ -252,19 +252,19 @@ PyObject *core_number(const tally_value *value) {
 /* ---- What Python tells the module ----------------------------------------------------------- */
 
 /* Makes the array of no dimensions whose element is each number of a type for a moment. */
-static int make_box(struct core *core, int i, PyObject *empty) {
+static int make_scalar_array(struct core *core, int i, PyObject *empty) {
     Py_buffer b;
-    Py_CLEAR(core->box[i]);
-    if (!core->nothing) core->nothing = PyTuple_New(0);
-    if (!core->nothing || !core->scalar[i]) return core->nothing ? 0 : -1;
-    PyObject *box = PyObject_CallFunctionObjArgs(empty, core->nothing, core->scalar[i], NULL);
-    if (!box || PyObject_GetBuffer(box, &b, PyBUF_WRITABLE) < 0) {
-        Py_XDECREF(box);
+    Py_CLEAR(core->scalar_array[i]);
+    if (!core->no_index) core->no_index = PyTuple_New(0);
+    if (!core->no_index || !core->scalar[i]) return core->no_index ? 0 : -1;
+    PyObject *array = PyObject_CallFunctionObjArgs(empty, core->no_index, core->scalar[i], NULL);
+    if (!array || PyObject_GetBuffer(array, &b, PyBUF_WRITABLE) < 0) {
+        Py_XDECREF(array);
         return -1;
     }
-    core->inside[i] = b.buf;
+    core->scalar_data[i] = b.buf;
     PyBuffer_Release(&b);
-    core->box[i] = box;
+    core->scalar_array[i] = array;
     return 0;
 }
 
@@ -282,7 +282,7 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
         PyObject *type = PyTuple_GetItem(scalars, i), *old = core->scalar[i];
         core->scalar[i] = type == Py_None ? NULL : Py_NewRef(type);
         Py_XDECREF(old);
-        if (make_box(core, i, empty) < 0) return NULL;
+        if (make_scalar_array(core, i, empty) < 0) return NULL;
     }
     Py_XDECREF(core->empty);
     core->empty = Py_NewRef(empty);
@@ -293,28 +293,30 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* _elsewhere(type, common): of a function whose first argument is an array of that very type,
- * common(function in Python, names of the last arguments or None, all arguments ...) answers calls. */
-static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
+/* _tensor_type(type, call, stream): a call whose first argument is of that very type goes to call(function in Python,
+ * names of the last arguments or None, all arguments ...), unless the cache has it. stream(device) returns the address of
+ * the library's current stream. */
+static PyObject *set_tensor_type(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
-    PyObject *type, *common;
-    if (!PyArg_ParseTuple(arguments, "O!O", &PyType_Type, &type, &common)) return NULL;
-    PyObject *old[] = {(PyObject *)core->elsewhere, core->common};
-    core->elsewhere = (PyTypeObject *)Py_NewRef(type);
-    core->common = Py_NewRef(common);
+    PyObject *type, *call, *stream;
+    if (!PyArg_ParseTuple(arguments, "O!OO", &PyType_Type, &type, &call, &stream)) return NULL;
+    PyObject *old[] = {(PyObject *)core->tensor_type, core->tensor_call};
+    core->tensor_type = (PyTypeObject *)Py_NewRef(type);
+    core->tensor_call = Py_NewRef(call);
     Py_XDECREF(old[0]);
     Py_XDECREF(old[1]);
-    if (core_open_agains(core, core->elsewhere) < 0) return NULL;
+    if (core_open_calls(core, core->tensor_type, stream) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
-    {"enqueue", core_enqueue, METH_VARARGS,
-     "enqueue(prepared, x, y, mask, workspace, queue, out, written): addresses."},
-    {"_elsewhere", set_elsewhere, METH_VARARGS, "The short way of arrays of another library."},
-    {"_again", core_remember, METH_VARARGS, "How a call is made again."},
-    {"_forget", core_forget, METH_NOARGS, "Forgets how calls are made again."},
-    {"_watch", core_watch, METH_O, "So many more want to hear what becomes of calls."},
+    {"launch", core_launch, METH_VARARGS,
+     "launch(prepared, x, y, mask, workspace, queue, out, outcome): addresses."},
+    {"_tensor_type", set_tensor_type, METH_VARARGS, "_tensor_type(type, call, stream)"},
+    {"_cache_call", core_cache_call, METH_VARARGS, "Adds a call on tensors to the cache."},
+    {"_clear_calls", core_clear_calls, METH_NOARGS, "Empties the cache."},
+    {"_cached_calls", core_cached_calls, METH_NOARGS, "How many calls the cache holds."},
+    {"_defer_checks", core_defer_checks, METH_O, "So many more checked() statements are open."},
     {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
     {"_bind", core_bind, METH_VARARGS,
      "_bind(name, function, doc): the fast call in front of a function."},
@@ -336,19 +338,19 @@ static int execute(PyObject *module) {
 static int traverse(PyObject *module, visitproc visit, void *arg) {
     struct core *core = core_of(module);
     for (int i = 0; i < FUNCTIONS; i++) {
-        Py_VISIT(core->slow[i]);
+        Py_VISIT(core->general[i]);
     }
-    Py_VISIT(core->elsewhere);
-    Py_VISIT(core->common);
-    if (core_visit_agains(core, visit, arg)) return 1;
+    Py_VISIT(core->tensor_type);
+    Py_VISIT(core->tensor_call);
+    if (core_visit_calls(core, visit, arg)) return 1;
     for (int i = 0; i < CORE_TYPES; i++) {
         Py_VISIT(core->scalar[i]);
-        Py_VISIT(core->box[i]);
+        Py_VISIT(core->scalar_array[i]);
     }
-    Py_VISIT(core->nothing);
+    Py_VISIT(core->no_index);
     Py_VISIT(core->ndarray);
     for (int i = 0; i < 256; i++)
-        Py_VISIT(core->small[i]);
+        Py_VISIT(core->small_index[i]);
     Py_VISIT(core->empty);
     Py_VISIT(core->pair);
     Py_VISIT(core->problem);
@@ -361,19 +363,19 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
 static int clear(PyObject *module) {
     struct core *core = core_of(module);
     for (int i = 0; i < FUNCTIONS; i++) {
-        Py_CLEAR(core->slow[i]);
+        Py_CLEAR(core->general[i]);
     }
-    Py_CLEAR(core->elsewhere);
-    Py_CLEAR(core->common);
-    core_close_agains(core);
+    Py_CLEAR(core->tensor_type);
+    Py_CLEAR(core->tensor_call);
+    core_close_calls(core);
     for (int i = 0; i < CORE_TYPES; i++) {
         Py_CLEAR(core->scalar[i]);
-        Py_CLEAR(core->box[i]);
+        Py_CLEAR(core->scalar_array[i]);
     }
-    Py_CLEAR(core->nothing);
+    Py_CLEAR(core->no_index);
     Py_CLEAR(core->ndarray);
     for (int i = 0; i < 256; i++)
-        Py_CLEAR(core->small[i]);
+        Py_CLEAR(core->small_index[i]);
     Py_CLEAR(core->empty);
     Py_CLEAR(core->pair);
     Py_CLEAR(core->problem);

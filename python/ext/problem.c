@@ -359,49 +359,11 @@ static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
 
 /* ---- On a queue ------------------------------------------------------------------------------ */
 
-/* workspace(n, device) -> bytes */
-static PyObject *problem_workspace(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *spec;
-    Py_ssize_t n;
-    size_t bytes;
-    if (!PyArg_ParseTuple(arguments, "nO", &n, &spec)) return NULL;
-    tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
-    const tally_status s = tally_workspace(device, &self->problem, (size_t)n, &bytes);
-    PyEval_RestoreThread(thread);
-    return s == TALLY_OK ? PyLong_FromSize_t(bytes) : core_raise(s);
-}
-
-/* enqueue(x, y, n, workspace, bytes, queue, results, device): all but n and bytes are addresses. */
-static PyObject *problem_enqueue(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    unsigned long long x, y, workspace, queue, results;
-    Py_ssize_t n, bytes;
-    PyObject *spec;
-    if (!PyArg_ParseTuple(arguments, "KKnKnKKO", &x, &y, &n, &workspace, &bytes, &queue, &results,
-                          &spec))
-        return NULL;
-    tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    const tally_call call = {.x = (void *)(uintptr_t)x,
-                             .y = (void *)(uintptr_t)y,
-                             .n = (size_t)n,
-                             .workspace = (void *)(uintptr_t)workspace,
-                             .workspace_bytes = (size_t)bytes,
-                             .queue = (void *)(uintptr_t)queue,
-                             .results = (void *)(uintptr_t)results};
-    const tally_status s = tally_enqueue(device, &self->problem, &call);
-    if (s != TALLY_OK) return core_raise(s);
-    Py_RETURN_NONE;
-}
-
 /* A shape from Python, and the numbers that it points to. */
 struct shape_numbers {
     tally_shape shape;
     size_t length[TALLY_DIMS_MAX];
-    ptrdiff_t x[TALLY_DIMS_MAX], y[TALLY_DIMS_MAX], mask[TALLY_DIMS_MAX], out[TALLY_DIMS_MAX];
+    ptrdiff_t x[TALLY_DIMS_MAX], y[TALLY_DIMS_MAX], mask[TALLY_DIMS_MAX];
 };
 
 /* Strides, one for each dimension, into to[]; *set is where they are, or NULL for None. */
@@ -419,9 +381,9 @@ static int parse_strides(PyObject *tuple, unsigned dims, ptrdiff_t *to, const pt
 }
 
 static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
-    PyObject *lengths, *x, *y, *mask, *out;
+    PyObject *lengths, *x, *y, *mask;
     unsigned long axes;
-    if (!PyArg_ParseTuple(tuple, "O!OOOkO", &PyTuple_Type, &lengths, &x, &y, &mask, &axes, &out))
+    if (!PyArg_ParseTuple(tuple, "O!OOOk", &PyTuple_Type, &lengths, &x, &y, &mask, &axes))
         return -1;
     if (PyTuple_Size(lengths) > TALLY_DIMS_MAX) {
         PyErr_Format(PyExc_ValueError, "more than %d dimensions", TALLY_DIMS_MAX);
@@ -436,13 +398,12 @@ static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
     if (PyErr_Occurred()) return -1;
     return parse_strides(x, s->shape.dims, s->x, &s->shape.x_stride) < 0 ||
                    parse_strides(y, s->shape.dims, s->y, &s->shape.y_stride) < 0 ||
-                   parse_strides(mask, s->shape.dims, s->mask, &s->shape.mask_stride) < 0 ||
-                   parse_strides(out, s->shape.dims, s->out, &s->shape.out_stride) < 0
+                   parse_strides(mask, s->shape.dims, s->mask, &s->shape.mask_stride) < 0
                ? -1
                : 0;
 }
 
-/* (lengths, strides of x, of y, of the mask, axes' bits, strides of results): along axes.
+/* (n,): all elements, side by side. (lengths, strides of x, of y, of the mask, axes' bits): along axes.
  * (n, count, offsets, bytes of an offset): segments.
  * (n, count, ids, their type, skip, sorted): groups.  Offsets and ids are addresses. */
 static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s) {
@@ -452,6 +413,11 @@ static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s
     const char *type;
     memset(s, 0, sizeof *s);
     if (strcmp(cut, "axes") == 0) return parse_axes(tuple, s);
+    if (strcmp(cut, "whole") == 0) {
+        if (!PyArg_ParseTuple(tuple, "n", &n)) return -1;
+        s->shape.n = (size_t)n;
+        return 0;
+    }
     if (strcmp(cut, "segments") == 0) {
         if (!PyArg_ParseTuple(tuple, "nnKi", &n, &count, &at, &size)) return -1;
         s->shape.cut = TALLY_SEGMENTS;
@@ -474,69 +440,14 @@ static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s
     return 0;
 }
 
-/* The address that allocate(bytes) returns; NULL with an exception. */
-static void *allocated(PyObject *allocate, size_t bytes) {
-    PyObject *address = PyObject_CallFunction(allocate, "n", (Py_ssize_t)bytes);
-    const unsigned long long at = address ? PyLong_AsUnsignedLongLong(address) : 0;
-    Py_XDECREF(address);
-    if (!at && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "allocate() gave no memory of the device");
-    return PyErr_Occurred() ? NULL : (void *)(uintptr_t)at;
-}
-
-enum { OUTCOME = 256 }; /* bytes before memory to work in; what lies behind stays aligned */
-
-/* enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, asked, device): `out` is a tuple of addresses;
- * allocate(bytes) gives that of memory to work in, whose first 16 bytes, if that is asked for, are then the outcome. */
-static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    unsigned long long x, y, mask, queue;
-    PyObject *tuple, *out, *allocate, *spec;
-    const char *cut;
-    struct shape_numbers s;
-    void *place[TALLY_VALUES_MAX];
-    size_t bytes;
-    int asked;
-    if (!PyArg_ParseTuple(arguments, "sO!KKKO!KOpO", &cut, &PyTuple_Type, &tuple, &x, &y, &mask,
-                          &PyTuple_Type, &out, &queue, &allocate, &asked, &spec))
-        return NULL;
-    if (PyTuple_Size(out) != (Py_ssize_t)self->values) {
-        PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
-        return NULL;
-    }
-    for (size_t i = 0; i < self->values; i++)
-        place[i] =
-            (void *)(uintptr_t)PyLong_AsUnsignedLongLong(PyTuple_GetItem(out, (Py_ssize_t)i));
-    if (PyErr_Occurred() || parse_shape(cut, tuple, &s) < 0) return NULL;
-    s.shape.mask = (const unsigned char *)(uintptr_t)mask;
-    tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
-    tally_status status = tally_workspace_shaped(device, &self->problem, &s.shape, &bytes);
-    PyEval_RestoreThread(thread);
-    if (status != TALLY_OK) return core_raise(status);
-    char *work = allocated(allocate, bytes + OUTCOME);
-    if (!work) return NULL;
-    const tally_shaped_call call = {.shape = &s.shape,
-                                    .x = (void *)(uintptr_t)x,
-                                    .y = (void *)(uintptr_t)y,
-                                    .workspace = work + OUTCOME,
-                                    .workspace_bytes = bytes,
-                                    .queue = (void *)(uintptr_t)queue,
-                                    .out = place,
-                                    .outcome = asked ? work : NULL};
-    status = tally_enqueue_shaped(device, &self->problem, &call);
-    if (status != TALLY_OK) return core_raise(status);
-    Py_RETURN_NONE;
-}
-
-/* A reduction that is asked for again and again: of n elements, or along axes. */
+/* A reduction whose operands are given when it is launched. */
 struct prepared {
     PyObject *problem;
     tally_device *device;
-    size_t n, bytes;
-    size_t apart; /* bytes from one value's place to the next one's */
-    int is_along;
+    size_t bytes; /* of workspace */
+    size_t
+        apart; /* bytes from one value's results to the next one's, if only the first one's address is given */
+    int is_whole;
     struct shape_numbers s;
 };
 
@@ -546,30 +457,35 @@ static void free_prepared(PyObject *capsule) {
     free(a);
 }
 
-/* What a reduction of n elements, or along axes, needs, once; the bytes to work in with it. */
-static tally_status measure(struct prepared *a, const tally_problem *problem, PyObject *what) {
-    if (a->is_along) {
-        if (a->s.shape.mask_stride) a->s.shape.mask = (void *)a; /* there is one, wherever */
-        return tally_workspace_shaped(a->device, problem, &a->s.shape, &a->bytes);
-    }
-    a->n = PyLong_AsSize_t(what);
-    return PyErr_Occurred() ? TALLY_OK : tally_workspace(a->device, problem, a->n, &a->bytes);
+/* Finds how much workspace a reduction needs. */
+static tally_status measure(struct prepared *a, const tally_problem *problem) {
+    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
+    const tally_status s = a->is_whole
+                               ? tally_workspace(a->device, problem, a->s.shape.n, &a->bytes)
+                               : tally_workspace_shaped(a->device, problem, &a->s.shape, &a->bytes);
+    PyEval_RestoreThread(thread);
+    return s;
 }
 
-/* prepare(what, device, apart) -> (what enqueue() takes, bytes to work in): a number of elements, or a shape as
- * enqueue_parts() has it for axes. The values along axes are so many bytes apart; those of elements lie side by side. */
+/* prepare(cut, shape, is_masked, device, apart) -> (what launch() takes, bytes of workspace). */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *what, *spec;
+    PyObject *shape, *spec;
+    const char *cut;
+    int is_masked;
     Py_ssize_t apart;
-    if (!PyArg_ParseTuple(arguments, "OOn", &what, &spec, &apart)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "sO!pOn", &cut, &PyTuple_Type, &shape, &is_masked, &spec,
+                          &apart))
+        return NULL;
     struct prepared *a = calloc(1, sizeof *a);
     if (!a) return PyErr_NoMemory();
     a->apart = (size_t)apart;
-    a->is_along = PyTuple_Check(what);
+    a->is_whole = strcmp(cut, "whole") == 0;
     tally_status status = TALLY_OK;
-    if ((!a->is_along || parse_shape("axes", what, &a->s) == 0) && (a->device = core_device(spec)))
-        status = measure(a, &self->problem, what);
+    if (parse_shape(cut, shape, &a->s) == 0 && (a->device = core_device(spec))) {
+        if (is_masked) a->s.shape.mask = (void *)a; /* any address: measuring reads no mask */
+        status = measure(a, &self->problem);
+    }
     if (status != TALLY_OK) core_raise(status);
     PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(a, "prepared", free_prepared);
     if (!capsule) {
@@ -580,7 +496,7 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     return Py_BuildValue("Nn", capsule, (Py_ssize_t)a->bytes);
 }
 
-int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
+int core_launch_at(PyObject *prepared, const struct addresses *at) {
     const struct prepared *a = PyCapsule_GetPointer(prepared, "prepared");
     if (!a) return -1;
     const struct problem_object *object = (const struct problem_object *)a->problem;
@@ -588,12 +504,21 @@ int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
     void *x = (void *)(uintptr_t)at->x, *y = (void *)(uintptr_t)at->y;
     void *workspace = (void *)(uintptr_t)at->workspace, *queue = (void *)(uintptr_t)at->queue;
     tally_status s;
-    if (a->is_along) {
+    if (a->is_whole) {
+        const tally_call call = {.x = x,
+                                 .y = y,
+                                 .n = a->s.shape.n,
+                                 .workspace = workspace,
+                                 .workspace_bytes = a->bytes,
+                                 .queue = queue,
+                                 .results = (void *)(uintptr_t)at->out[0]};
+        s = tally_enqueue(a->device, problem, &call);
+    } else {
         tally_shape shape = a->s.shape;
         void *out[TALLY_VALUES_MAX];
         shape.mask = (const unsigned char *)(uintptr_t)at->mask;
         for (size_t v = 0; v < object->values; v++)
-            out[v] = (void *)(uintptr_t)(at->out + v * a->apart);
+            out[v] = (void *)(uintptr_t)(v < at->outs ? at->out[v] : at->out[0] + v * a->apart);
         const tally_shaped_call call = {.shape = &shape,
                                         .x = x,
                                         .y = y,
@@ -601,34 +526,37 @@ int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
                                         .workspace_bytes = a->bytes,
                                         .queue = queue,
                                         .out = out,
+                                        .outcome = (void *)(uintptr_t)at->outcome,
                                         .written = at->written};
         s = tally_enqueue_shaped(a->device, problem, &call);
-    } else {
-        const tally_call call = {.x = x,
-                                 .y = y,
-                                 .n = a->n,
-                                 .workspace = workspace,
-                                 .workspace_bytes = a->bytes,
-                                 .queue = queue,
-                                 .results = (void *)(uintptr_t)at->out};
-        s = tally_enqueue(a->device, problem, &call);
     }
     if (s == TALLY_OK) return 0;
     core_raise(s);
     return -1;
 }
 
-/* enqueue(prepared, x, y, mask, workspace, queue, out, written): all between the first and the last are addresses. */
-PyObject *core_enqueue(PyObject *module, PyObject *arguments) {
-    unsigned long long x, y, mask, workspace, queue, out;
-    int written;
-    PyObject *prepared;
+/* launch(prepared, x, y, mask, workspace, queue, out, outcome): addresses, 0 for none; out is a tuple of them. */
+PyObject *core_launch(PyObject *module, PyObject *arguments) {
+    unsigned long long x, y, mask, workspace, queue, outcome;
+    PyObject *prepared, *out;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OKKKKKKp", &prepared, &x, &y, &mask, &workspace, &queue, &out,
-                          &written))
+    if (!PyArg_ParseTuple(arguments, "OKKKKKO!K", &prepared, &x, &y, &mask, &workspace, &queue,
+                          &PyTuple_Type, &out, &outcome))
         return NULL;
-    const struct addresses at = {x, y, mask, workspace, queue, out, written};
-    if (core_enqueue_at(prepared, &at) < 0) return NULL;
+    struct addresses at = {.x = x,
+                           .y = y,
+                           .mask = mask,
+                           .workspace = workspace,
+                           .queue = queue,
+                           .outs = (size_t)PyTuple_Size(out),
+                           .outcome = outcome};
+    if (at.outs < 1 || at.outs > TALLY_VALUES_MAX) {
+        PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
+        return NULL;
+    }
+    for (size_t v = 0; v < at.outs; v++)
+        at.out[v] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(out, (Py_ssize_t)v));
+    if (PyErr_Occurred() || core_launch_at(prepared, &at) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -700,13 +628,8 @@ static PyMethodDef problem_methods[] = {
     {"segments", problem_segments, METH_VARARGS, "segments(x, y, mask, offsets, out, device)"},
     {"groups", problem_groups, METH_VARARGS,
      "groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device)"},
-    {"workspace", problem_workspace, METH_VARARGS, "workspace(n, device): bytes"},
-    {"enqueue", problem_enqueue, METH_VARARGS,
-     "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
-    {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
-     "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, asked, device): addresses"},
     {"prepare", problem_prepare, METH_VARARGS,
-     "prepare(what, device): (what enqueue() takes, bytes to work in)"},
+     "prepare(cut, shape, is_masked, device, apart): (what launch() takes, bytes of workspace)"},
     {"words_sizes", problem_words_sizes, METH_VARARGS,
      "words_sizes(n, count, device): (words of a state, bytes to work in)"},
     {"enqueue_words", problem_enqueue_words, METH_VARARGS,

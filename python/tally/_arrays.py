@@ -1,7 +1,7 @@
-"""How arrays come in and results go out: any library's memory, as it lies, and that library's type for the result.
+"""Arrays of any library in the host's memory, read where they lie; and results, of the type of that library.
 
-`take()` is the one gate through which arrays enter. What is more than numbers - a mask, a missing value, a unit, a graph that
-is not computed yet - raises there, so that no result can lose it.
+`as_host_array()` is the one gate through which arrays enter. An array that is more than its numbers - it has a mask, missing
+values, a unit, or is not computed yet - raises there, so that no result can lose it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,61 @@ import numpy as np
 
 from . import _arrow, _core
 
-#: NumPy's dtype for the values of each type of tally.h. (A bf16 is its 16 bits.)
+#: NumPy's dtype for each type of tally.h, and for complex elements. (A bf16 is its 16 bits.)
 DTYPE: dict[str, np.dtype[Any]] = {
     "i8": np.dtype("i1"), "i16": np.dtype("i2"), "i32": np.dtype("i4"), "i64": np.dtype("i8"),
     "u8": np.dtype("u1"), "u16": np.dtype("u2"), "u32": np.dtype("u4"), "u64": np.dtype("u8"),
     "f16": np.dtype("f2"), "bf16": np.dtype("u2"), "f32": np.dtype("f4"), "f64": np.dtype("f8"),
-    "bool": np.dtype("?"),
+    "bool": np.dtype("?"), "c64": np.dtype("c8"), "c128": np.dtype("c16"),
 }
 _TYPE = {(d.kind, d.itemsize): name for name, d in DTYPE.items() if name != "bf16"}
 FLOATS = ("f16", "bf16", "f32", "f64")
-_MOST_DIMS = 16
+#: The type of the two parts of complex elements, which the engine reads as pairs of reals; and the other way round.
+PART = {"c64": "f32", "c128": "f64"}
+COMPLEX = {part: kind for kind, part in PART.items()}
+MOST_DIMS = 16  # of the engine
 
 
-class Taken(NamedTuple):
-    """An array that has been taken: its memory, what its elements are, how a result becomes its library's."""
+class HostArray(NamedTuple):
+    """An array in the host's memory."""
 
     array: np.ndarray[Any, Any]
-    type: str  # one of DTYPE, or "c64" or "c128"
-    direct: bool  # the engine can read it where it lies
-    give: Callable[[Any, str], Any]  # (NumPy's array or number, its type) -> the result
+    type: str  # that the engine sees elements as: one of DTYPE, "c64" or "c128"
+    is_direct: bool  # the engine can read them where they lie
+    wrap: Callable[[Any, str], Any]  # (NumPy's array or number, its type) -> the result, of the array's library
+    is_conjugated: bool = False  # each element stands for its conjugate
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape)
+
+    def as_type(self, kind: str) -> HostArray:
+        """The same elements as another type, to which blocks are converted when they are read."""
+        if kind == self.type:
+            return self
+        if "bf16" in (kind, self.type):
+            raise TypeError("elements are not converted to bfloat16 or from it, as for an initial value or another product: "
+                            "convert them first")
+        return self._replace(type=kind, is_direct=False)
+
+    def conjugate(self) -> HostArray:
+        if self.is_direct and self.array.size < 1 << 16:
+            return self._replace(array=np.conj(self.array))
+        return self._replace(is_conjugated=True, is_direct=False)
+
+    def moved(self, axis: int) -> HostArray:
+        """With an axis behind all others."""
+        is_last = axis in (-1, self.array.ndim - 1)
+        return self if is_last else self._replace(array=np.moveaxis(self.array, axis, -1))
+
+    def expanded(self, at: int, count: int) -> HostArray:
+        """With so many dimensions of length 1 in front of dimension `at`."""
+        if count == 0:
+            return self
+        return self._replace(array=self.array.reshape((*self.shape[:at], *(1,) * count, *self.shape[at:])))
+
+    def broadcast(self, shape: tuple[int, ...], what: str) -> HostArray:
+        return self if shape == self.array.shape else self._replace(array=np.broadcast_to(self.array, shape))
 
 
 def type_of(dtype: np.dtype[Any]) -> str:
@@ -41,8 +77,6 @@ def type_of(dtype: np.dtype[Any]) -> str:
         return name
     if dtype.name == "bfloat16":
         return "bf16"
-    if dtype.kind == "c" and dtype.itemsize in (8, 16):
-        return f"c{8 * dtype.itemsize}"
     if dtype.kind == "O":
         raise TypeError("tally does not reduce arrays of Python objects; give them a dtype, such as x.astype(float)")
     if dtype.kind == "V":
@@ -54,7 +88,7 @@ def type_of(dtype: np.dtype[Any]) -> str:
     raise TypeError(f"tally does not reduce arrays of {dtype}")
 
 
-def _give_numpy(result: Any, kind: str) -> Any:
+def wrap_numpy(result: Any, kind: str) -> Any:
     if kind == "bf16":
         result = result.view(_bfloat16())
     return result[()] if isinstance(result, np.ndarray) and result.ndim == 0 else result
@@ -69,22 +103,22 @@ def _bfloat16() -> Any:
 
 
 def _is_direct(array: np.ndarray[Any, Any]) -> bool:
-    size = array.dtype.itemsize
-    return (array.dtype.isnative and array.ndim <= _MOST_DIMS and
+    parts = 2 if array.dtype.kind == "c" else 1
+    size = array.dtype.itemsize // parts
+    return (array.dtype.isnative and array.ndim < MOST_DIMS + 2 - parts and
             (array.flags.c_contiguous or all(s % size == 0 for s, n in zip(array.strides, array.shape) if n > 1)))
 
 
-def is_odd(array: np.ndarray[Any, Any]) -> bool:
-    """Whether some bool is a byte other than 0 and 1, as in a view of other elements: it counts as True."""
+def has_other_bytes(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether some bool is a byte other than 0 and 1, as in a view of other elements: it counts as True."""
     return array.dtype == np.bool_ and array.size > 0 and bool(array.view(np.uint8).max() > 1)
 
 
-def from_numpy(array: np.ndarray[Any, Any], give: Callable[[Any, str], Any] = _give_numpy) -> Taken:
-    """An ndarray, taken."""
+def from_numpy(array: np.ndarray[Any, Any], wrap: Callable[[Any, str], Any] = wrap_numpy) -> HostArray:
     kind = type_of(array.dtype)
     if kind == "bf16":
         array = array.view(array.dtype.newbyteorder("=") if not array.dtype.isnative else array.dtype).view(np.uint16)
-    return Taken(array, kind, _is_direct(array), give)
+    return HostArray(array, kind, _is_direct(array), wrap)
 
 
 def is_torch(x: Any) -> bool:
@@ -92,7 +126,7 @@ def is_torch(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def _give_torch(result: Any, kind: str) -> Any:
+def _wrap_torch(result: Any, kind: str) -> Any:
     import torch  # type: ignore[import-not-found, unused-ignore]
     array = np.asarray(result)
     if kind == "bf16":
@@ -101,7 +135,7 @@ def _give_torch(result: Any, kind: str) -> Any:
 
 
 def dlpack_device(x: Any) -> tuple[int, int] | None:
-    """Where an array of another library lies, by DLPack's numbers: (1, 0) is the host. None: it does not say."""
+    """Return the device of another library's array, by DLPack's numbers: (1, 0) is the host. None if it does not say."""
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
         return None
     try:
@@ -133,22 +167,22 @@ def _capsule(x: Any) -> Any:
         return x.__dlpack__()
 
 
-def from_dlpack(x: Any) -> Taken:
+def from_dlpack(x: Any) -> HostArray:
     """An array of another library in the host's memory, taken by DLPack."""
     tensor = _core.Tensor(_capsule(x))
     code, bits = tensor.info()[2:4]
     array = np.asarray(memoryview(tensor))  # type: ignore[call-overload, unused-ignore]
-    give: Callable[[Any, str], Any] = _give_numpy
+    wrap: Callable[[Any, str], Any] = wrap_numpy
     if is_torch(x):
-        give = _give_torch
+        wrap = _wrap_torch
     elif hasattr(x, "__array_namespace__"):
         namespace = x.__array_namespace__()
 
-        def give(result: Any, kind: str) -> Any:
-            return namespace.asarray(_give_numpy(np.asarray(result), kind))
+        def wrap(result: Any, kind: str) -> Any:
+            return namespace.asarray(wrap_numpy(np.asarray(result), kind))
     if code == 4 and bits == 16:
-        return Taken(array, "bf16", _is_direct(array), give)
-    return from_numpy(array, give)
+        return HostArray(array, "bf16", _is_direct(array), wrap)
+    return from_numpy(array, wrap)
 
 
 # ---- The gate --------------------------------------------------------------------------------------------------------
@@ -166,7 +200,7 @@ def _library(x: Any) -> str:
     return type(x).__module__.partition(".")[0]
 
 
-def lazy(x: Any) -> Any:
+def dask_array_of(x: Any) -> Any:
     """The dask array that an object is, or that an xarray object holds; None for all others."""
     if type(x) is np.ndarray or "dask" not in sys.modules:
         return None
@@ -175,7 +209,7 @@ def lazy(x: Any) -> Any:
     return x if _library(x) == "dask" and hasattr(x, "chunks") and hasattr(x, "map_blocks") else None
 
 
-def take(x: Any) -> Taken:
+def as_host_array(x: Any) -> HostArray:
     """Any array, without a copy where it has memory of its own; numbers and lists become NumPy's arrays."""
     kind = type(x)
     if kind is np.ndarray:
@@ -225,7 +259,7 @@ def plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _stands_alone(kind: type) -> bool:
-    """Whether a type that is no ndarray has a meaning of its own for NumPy's functions, and no way to hand its memory over."""
+    """Return whether a type that is no ndarray has a meaning of its own for NumPy's functions, and no way to hand its memory over."""
     return any(callable(getattr(kind, name, None)) for name in _MEANINGS[:2]) and \
         not any(hasattr(kind, name) for name in ("__dlpack__", "__arrow_c_array__", "__arrow_c_stream__"))
 
@@ -255,7 +289,7 @@ def _listed(x: Any, kinds: set[Any]) -> Any:
         if kind is list or kind is tuple:
             each = _listed(each, kinds)
         elif kind not in _NUMBERS:
-            t = take(each)
+            t = as_host_array(each)
             if t.type == "bf16":
                 raise TypeError("a list of bfloat16 arrays: convert them first")
             each = t.array
@@ -265,7 +299,7 @@ def _listed(x: Any, kinds: set[Any]) -> Any:
 
 
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
-    """What NumPy makes an array of: a buffer, or an object with __array__."""
+    """Take an object that NumPy makes an array of: a buffer, or one with __array__."""
     kind = type(x)
     if isinstance(x, (set, frozenset, dict)) or (hasattr(x, "__iter__") and hasattr(x, "__next__")):
         raise TypeError(f"a {kind.__name__} is no array: give list(x), or numpy.fromiter(x, float)")
@@ -279,24 +313,24 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _from_xarray(x: Any) -> Taken:
+def _from_xarray(x: Any) -> HostArray:
     if not hasattr(x, "data"):
         raise TypeError(f"a {type(x).__name__} of xarray: give one of its variables")
-    return take(x.data)
+    return as_host_array(x.data)
 
 
-def _from_dask(x: Any) -> Taken:
+def _from_dask(x: Any) -> HostArray:
     raise TypeError("a dask array is not computed yet: tally.dask and the functions of one array reduce it lazily; anything else "
                     "needs x.compute()")
 
 
-def _from_scipy(x: Any) -> Taken:
+def _from_scipy(x: Any) -> HostArray:
     if hasattr(x, "toarray"):
         raise TypeError("a sparse array: x.data has the elements that are stored, x.toarray() all of them")
     return from_numpy(_from_other(x))
 
 
-def _from_polars(x: Any) -> Taken:
+def _from_polars(x: Any) -> HostArray:
     """A column of polars, where it lies if that is one place."""
     if hasattr(x, "columns"):
         raise TypeError(f"a {type(x).__name__} of polars has several columns: give one, such as x['a'], or x.to_numpy()")
@@ -305,7 +339,7 @@ def _from_polars(x: Any) -> Taken:
     return from_numpy(_arrow.from_stream(x.rechunk()))
 
 
-def _from_pandas(x: Any) -> Taken:
+def _from_pandas(x: Any) -> HostArray:
     """A column, an index, an extension array or a frame of pandas."""
     is_frame = hasattr(x, "dtypes") and hasattr(x, "columns")
     if not is_frame and not hasattr(x, "dtype"):
@@ -329,11 +363,11 @@ def _from_pandas(x: Any) -> Taken:
     if is_frame and array.dtype.kind == "f":
         for i, d in enumerate(plain_types):
             if d.kind in "iu":
-                exactly(x.iloc[:, i].to_numpy(dtype=d), array.dtype)
+                cast_exactly(x.iloc[:, i].to_numpy(dtype=d), array.dtype)
     return from_numpy(array)
 
 
-_BY_LIBRARY: dict[str, Callable[[Any], Taken]] = {
+_BY_LIBRARY: dict[str, Callable[[Any], HostArray]] = {
     "dask": _from_dask, "pandas": _from_pandas, "polars": _from_polars, "scipy": _from_scipy, "xarray": _from_xarray}
 
 
@@ -343,8 +377,8 @@ _BY_LIBRARY: dict[str, Callable[[Any], Taken]] = {
 _EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, None) for kind, name in (("i", "i"), ("u", "u"))}
 
 
-def is_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype holds each element of an array. (Only integers of 64 bits have to be looked at.)"""
+def holds_all(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype holds each element of an array. (Only integers of 64 bits have to be looked at.)"""
     is_wide = array.dtype.itemsize == 8 and array.dtype.kind in "iu" and dtype.kind in "fc"
     if not is_wide and np.can_cast(array.dtype, dtype, "safe"):
         return True
@@ -360,10 +394,10 @@ def is_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
         return True
     flat = array.reshape(-1) if array.flags.c_contiguous else array
     step = max(1, (1 << 18) * flat.shape[0] // flat.size)
-    return all(is_held(flat[at:at + step]).all() for at in range(0, flat.shape[0], step))
+    return all(float64_holds(flat[at:at + step]).all() for at in range(0, flat.shape[0], step))
 
 
-def is_held(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def float64_holds(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Of integers of 64 bits, whether float64 holds each."""
     near = x.astype(np.float64)
     inside = near < (2.0**63 if x.dtype.kind == "i" else 2.0**64)  # (beyond, the conversion back has no meaning)
@@ -372,9 +406,9 @@ def is_held(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return held
 
 
-def exactly(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def cast_exactly(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Elements brought to a dtype that holds each of them, side by side; TypeError where it does not."""
-    if not is_exact(array, dtype):
+    if not holds_all(array, dtype):
         raise TypeError(f"{array.dtype} elements, of which {dtype} does not hold some exactly: convert them first, or give integers")
     return np.asarray(array, dtype, order="C")
 

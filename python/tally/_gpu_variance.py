@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, Sequence
 
 from ._arrays import DTYPE, FLOATS
-from ._reduce import problem
+from ._arguments import problem
 
 _COUNTS = 4  # words before a sum's limbs: NaNs, infinities of both signs, whether mixed
 _SUM, _SQUARES = 68, 136  # limbs of 32 bits, of floats
@@ -30,7 +30,7 @@ _MOST_DENOMINATOR = 16  # of a ddof: digits stay below 2^46
 
 
 def is_for_complex(n: int, ddof: float) -> bool:
-    """Whether variances of n complex numbers have that ddof: n (n - ddof) times its denominator is below 2^62."""
+    """Return whether variances of n complex numbers have that ddof: n (n - ddof) times its denominator is below 2^62."""
     denominator = Fraction(ddof).denominator
     return denominator <= _MOST_DENOMINATOR and n * n * denominator <= 1 << 62
 
@@ -60,7 +60,7 @@ class Mean:
         bits = library.view(m, "int64").reshape(len(m), 1)
         field = (bits >> 52) & 0x7ff
         mantissa = (bits & ((1 << 52) - 1)) + (field.clip(0, 1) << 52)
-        up = field.clip(1, 2047) + 13 - library.numbers(2 * _SUM, number).reshape(1, 2 * _SUM) * 16
+        up = field.clip(1, 2047) + 13 - library.arange(2 * _SUM, number).reshape(1, 2 * _SUM) * 16
         self.digits = ((mantissa << up.clip(0, 16)) >> (up * -1).clip(0, 63)) & 0xffff
         self.sign = 1 - ((bits >> 63) & 1) * 2
         self.special = (field.clip(2046, 2047) - 2046).reshape(len(m))
@@ -157,7 +157,7 @@ def variances(op: str, parts: Sequence[Any], kind: str, mask: Any, means: Sequen
         rows = [part[cut] for part in parts]
         if mask is not None:
             rows = [library.where(mask[cut], part, 0) for part in rows]
-        moments = [_moments(library, library.in_order(part), kind, number, stream, spec) for part in rows]
+        moments = [_moments(library, library.contiguous(part), kind, number, stream, spec) for part in rows]
         count = moments[0].count if mask is None else library.cast(mask[cut], "int64").sum(1).reshape(-1, 1)
         given = None if means is None else [Mean(library, m[cut], number) for m in means]
         words = _handed(library, moments, given, count, ddof)
@@ -165,4 +165,4 @@ def variances(op: str, parts: Sequence[Any], kind: str, mask: Any, means: Sequen
         values = library.empty((words.shape[0], _RESULT // DTYPE[out].itemsize), name, number)
         p.enqueue_values(library.address(words), words.shape[0], stream, library.address(values), spec)
         results.append(values[:, 0])
-    return library.in_order(library.join(results))
+    return library.contiguous(library.join(results))

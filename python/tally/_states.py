@@ -9,44 +9,40 @@ from typing import Any
 import numpy as np
 
 from . import _core, _gpu
-from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, is_exact, take, type_of
+from ._arguments import NO_IDENTITY, real
+from ._arrays import DTYPE, FLOATS, PART, HostArray, as_host_array, holds_all, type_of, wrap_numpy
+from ._host import BLOCK, check_empty, chunks, contiguous, groups_by_blocks, ids_of, in_order, is_in_order, mask_of, shown, \
+    store
 from ._operators import Operator
-from ._parts import (groups_by_blocks, ids_of, in_order, lies_in_order, names_of, present, problem_of,
-                     refuse_nothing, several)
-from ._reduce import BLOCK, NO_IDENTITY, contiguous, mask_of, pieces, real
+from ._parts import gather, names_of, problem_of
 
 
 def kind_of(dtype: Any) -> str:
     """A type's short name, from that or from whatever NumPy takes for a dtype."""
-    if isinstance(dtype, str) and dtype in DTYPE:
-        return dtype
-    kind = type_of(np.dtype(dtype))
-    if kind not in DTYPE:
+    kind = dtype if isinstance(dtype, str) and dtype in DTYPE else type_of(np.dtype(dtype))
+    if kind in PART:
         raise TypeError("states are of real numbers: keep one for each part")
     return kind
 
 
-def _elements(t: Taken, kind: str) -> np.dtype[Any]:
+def _elements(t: HostArray, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
-    if t.type not in DTYPE or "bf16" in (t.type, kind) and t.type != kind or \
-            t.type != kind and not is_exact(t.array, DTYPE[kind]):
+    if t.type in PART or "bf16" in (t.type, kind) and t.type != kind or \
+            t.type != kind and not holds_all(t.array, DTYPE[kind]):
         raise TypeError(f"a state of {kind} is not fed {t.array.dtype} elements, which it cannot hold exactly")
     return DTYPE[kind]
 
 
 def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> Any:
-    shown = []
-    for (name, type_), value in zip(p.values(), values):
+    """Values of a state, with the dtypes that they have in Python."""
+    numbers = []
+    for what, value in zip(p.values(), values):
         if value is None:
-            raise OverflowError(f"the exact {name} does not fit {type_}")
-        if type_ == "bf16":
-            bits = np.array(np.float32(value).view(np.uint32) >> 16, np.uint16)
-            shown.append(_give_numpy(bits, "bf16"))
-        else:
-            dtype = np.int64 if name in ("argmin", "argmax", "count", "nans", "nonzero") else DTYPE[type_].type
-            array, type_ = present(name, type_, np.array(value, dtype), kind)
-            shown.append(array[()])
-    return several(op, shown)
+            raise OverflowError(f"the exact {what[0]} does not fit {what[1]}")
+        array = np.empty((), DTYPE[what[1]])
+        store(array, what, value)
+        numbers.append(wrap_numpy(*shown(*what, array, kind)))
+    return gather(op, *numbers)
 
 
 class State:
@@ -90,24 +86,24 @@ class State:
 
         An array on a GPU is read there, and waited for.
         """
-        if device is None and _gpu.lies_there(x):
+        if device is None and _gpu.is_on_gpu(x):
             _gpu.feed(self._state, self._kind, x, y)
             return self
-        t = take(x)
+        t = as_host_array(x)
         dtype = _elements(t, self._kind)
         other = None
         if y is not None:
-            u = take(y)
+            u = as_host_array(y)
             _elements(u, self._kind)
             other = u.array
             if other.shape != t.array.shape:
                 raise ValueError(f"the arrays have shapes {t.array.shape} and {other.shape}")
         array = t.array
-        if array.dtype == dtype and lies_in_order(array) and (other is None or (other.dtype == dtype and lies_in_order(other))):
+        if array.dtype == dtype and is_in_order(array) and (other is None or (other.dtype == dtype and is_in_order(other))):
             self._state.feed(array, other, device)
             return self
         with_all = self._state.copy()  # so that all of it is fed, or nothing
-        for at in pieces(array, BLOCK // dtype.itemsize):
+        for at in chunks(array, BLOCK // dtype.itemsize):
             with_all.feed(contiguous(array[at], dtype), None if other is None else contiguous(other[at], dtype), device)
         self._state = with_all
         return self
@@ -200,7 +196,7 @@ class State:
 
     def from_words(self, words: Any) -> State:
         """Makes it the state that added-up words say. Returns the state."""
-        integers = take(words).array
+        integers = as_host_array(words).array
         if integers.dtype.kind not in "iu" or integers.dtype.itemsize != 8:
             raise TypeError(f"words are int64, as words() gives them, not {integers.dtype}")
         self._state.from_words(np.ascontiguousarray(integers, np.int64))
@@ -288,15 +284,16 @@ class Groups:
     def update(self, x: Any, ids: Any, *, where: Any = None, skip_outside: bool = False,
                device: str | None = None) -> Groups:
         """Adds elements, each to the group of its id. Returns the groups."""
-        t = take(x)
+        t = as_host_array(x)
         dtype = _elements(t, self._kind)
-        numbers, kind, _ = ids_of(ids, self._count)
+        t_ids = ids_of(ids)
+        numbers, kind = t_ids.array, "u8" if t_ids.type == "bool" else t_ids.type
         mask = mask_of(where, numbers.shape)
         if t.array.ndim != 1:
             raise ValueError("groups are fed arrays of one dimension")
         if t.array.shape != numbers.shape:
             raise ValueError(f"{t.array.size} elements, but {numbers.size} ids")
-        lies = t.array.dtype == dtype and lies_in_order(t.array) and lies_in_order(numbers)
+        lies = t.array.dtype == dtype and is_in_order(t.array) and is_in_order(numbers)
         if not lies and t.array.nbytes + numbers.nbytes > BLOCK and self._merges():
             part = _core.Groups(self._groups.problem, self._count)  # so that all of it is fed, or nothing
             groups_by_blocks(part, t.array, self._kind, mask, numbers, kind, skip_outside, device)
@@ -307,7 +304,7 @@ class Groups:
         return self
 
     def _merges(self) -> bool:
-        """Whether groups of this kind can be merged (those over the canonical tree are only fed)."""
+        """Return whether groups of this kind can be merged (those over the canonical tree are only fed)."""
         try:
             self._groups.merge(_core.Groups(self._groups.problem, self._count))
         except NotImplementedError:
@@ -331,12 +328,8 @@ class Groups:
             if fill_value is None:
                 raise
             arrays[0][self._counts() == 0] = np.iinfo(np.uint64).max
-        refuse_nothing(p.values(), arrays, self._counts, fill_value)
-        shown = []
-        for (name, kind), array in zip(p.values(), arrays):
-            array, kind = present(name, kind, array, self._kind)
-            shown.append(_give_numpy(array, kind))
-        return several(self._op, shown)
+        check_empty(p.values(), arrays, self._counts, fill_value)
+        return gather(self._op, *(wrap_numpy(*shown(*what, array, self._kind)) for what, array in zip(p.values(), arrays)))
 
     def __iadd__(self, other: Groups) -> Groups:
         if not isinstance(other, Groups):

@@ -14,7 +14,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import DTYPE, FLOATS
-from ._reduce import BLOCK, pieces, positions, problem, rows_of
+from ._arguments import problem
+from ._host import BLOCK, chunks, indices, rows_of
 
 _SUM_LIMBS = {True: 68, False: 4}  # of floats, of integers
 _SUM_UNIT = {True: 1088, False: 0}  # a sum's lowest bit weighs 2^-unit, that of squares 2^-(2 unit)
@@ -93,11 +94,11 @@ def variances(parts: Sequence[np.ndarray[Any, Any]], kind: str, axes: tuple[int,
     p = problem(("var",), kind)  # (the state's; each result has its own divisor)
     values = np.empty(rows[0].shape[:parts[0].ndim - len(axes)], DTYPE[out])
     means = None if mean is None else mean.reshape(values.shape)
-    for at in positions(values.shape):
+    for at in indices(values.shape):
         moments = []
         for row in rows:
             state = _core.State(p)
-            for cut in pieces(row[at], BLOCK // dtype.itemsize):
+            for cut in chunks(row[at], BLOCK // dtype.itemsize):
                 piece = row[at][cut]
                 if masks is not None:
                     piece = piece[masks[at][cut]]

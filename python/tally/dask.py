@@ -18,10 +18,11 @@ import dask.array
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE, FLOATS, _give_numpy, exactly, lazy, take, type_of
+from ._arguments import NO_IDENTITY, axes_of, check_extreme
+from ._arrays import DTYPE, FLOATS, PART, as_host_array, cast_exactly, dask_array_of, type_of, wrap_numpy
 from ._functions import norm_of
-from ._parts import names_of, present, problem_of, reduce as _reduce_array
-from ._reduce import NO_IDENTITY, axes_of, brought, check_extreme, contiguous, store
+from ._host import cast_results, contiguous, shown, store
+from ._parts import names_of, problem_of, reduce as _reduce_array
 from ._results import MinMax
 
 da: Any = dask.array  # (its own annotations are partly missing)
@@ -43,7 +44,7 @@ def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str,
     p = _each(op, kind, out, ddof)
     if computing_meta:  # dask asks for the number of dimensions
         return np.empty((0,) * x.ndim, object)
-    array = take(x).array
+    array = as_host_array(x).array
     axes = axes_of(tuple(axis) if isinstance(axis, (list, tuple)) else axis, array.ndim)
     kept = [d for d in range(array.ndim) if d not in axes]
     shape = tuple(1 if d in axes else n for d, n in enumerate(array.shape))
@@ -58,7 +59,7 @@ def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str,
 
 def _elements(column: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
     """Elements of a chunk, which may be of another type than dask was told."""
-    return exactly(contiguous(column, column.dtype.newbyteorder("=")), DTYPE[kind])
+    return cast_exactly(contiguous(column, column.dtype.newbyteorder("=")), DTYPE[kind])
 
 
 def _merge(parts: Any, axis: Any, p: _core.Problem) -> np.ndarray[Any, Any]:
@@ -99,13 +100,13 @@ def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], ki
         if name in NO_IDENTITY and state.count() == 0:
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
         store(values[(*at, ...)], (name, type_), state.value()[0])
-    values, type_ = present(name, type_, values, element)
+    values, type_ = shown(name, type_, values, element)
     if wanted is not None:
-        values = brought(values, np.dtype(wanted), name)
+        values = cast_results(values, np.dtype(wanted), name)
     if not keepdims:
         axes = axes_of(tuple(axis), merged.ndim)
         values = values.reshape([n for d, n in enumerate(values.shape) if d not in axes])
-    return _give_numpy(values, type_)
+    return wrap_numpy(values, type_)
 
 
 def _whole(x: Any, *, axes: tuple[int, ...], op: str, wanted: Any, ddof: float, keepdims: bool) -> Any:
@@ -114,7 +115,7 @@ def _whole(x: Any, *, axes: tuple[int, ...], op: str, wanted: Any, ddof: float, 
 
 def _checked(x: Any) -> Any:
     """A chunk that is numbers alone."""
-    take(x)
+    as_host_array(x)
     return x
 
 
@@ -123,7 +124,7 @@ def _check(x: Any) -> str:
     if isinstance(x._meta, np.ma.MaskedArray):
         raise TypeError("a dask array of masked chunks: dask.array.ma.filled(x, ...) gives the masked elements a value, and "
                         "x[~dask.array.ma.getmaskarray(x)] leaves them out")
-    return take(x._meta).type
+    return as_host_array(x._meta).type
 
 
 def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float = 0, keepdims: bool = False,
@@ -148,7 +149,7 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     if element != type_of(x.dtype):
         raise TypeError(f"a dask array of {x.dtype}, whose chunks are {x._meta.dtype}")
     names = names_of(op)
-    if element not in DTYPE or element == "bf16":
+    if element in PART or element == "bf16":
         raise TypeError(f"tally.dask does not reduce {x.dtype}")
     kind = "i8" if element == "bool" else element
     if len(names) != 1 or names[0] in _ORDERED or (names[0] == "prod" and x.dtype.kind == "f"):
@@ -168,7 +169,7 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     ((name, type_),) = p.values()
     if wanted is not None and type_ in FLOATS and np.dtype(wanted).kind in "iu":
         raise TypeError(f"a {name} is no integer: give a floating dtype")
-    array, _ = present(name, type_, np.empty((), DTYPE[type_]), element)
+    array, _ = shown(name, type_, np.empty((), DTYPE[type_]), element)
     if wanted is not None:
         array = array.astype(wanted)
     if name in NO_IDENTITY:
@@ -234,7 +235,7 @@ def call(name: str, bound: inspect.BoundArguments) -> Any:
     for argument, value in given.items():
         if argument not in _TAKEN and value is not parameters[argument].default:
             raise TypeError(f"tally.{name} of a dask array is lazy, and has no {argument}=; x.compute() is an array that has")
-    x, op = lazy(given["x"]), given.get("op", _OPS.get(name, name))
+    x, op = dask_array_of(given["x"]), given.get("op", _OPS.get(name, name))
     axis, keepdims = given.get("axis"), given.get("keepdims", False)
     if name == "minmax":
         return MinMax(reduce("min", x, axis, keepdims=keepdims), reduce("max", x, axis, keepdims=keepdims))

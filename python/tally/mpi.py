@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import DTYPE, take
+from ._arrays import PART, as_host_array
 from ._operators import Operator
 from ._states import Groups, State
 
@@ -142,8 +142,8 @@ def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype:
     question, size = "?", 0
     state: Any = None
     try:
-        t = take(x)
-        if t.type not in DTYPE:
+        t = as_host_array(x)
+        if t.type in PART:
             raise TypeError(f"elements over ranks are real numbers, not {t.array.dtype}")
         state, size = State("sum" if op is None else op, t.type, ddof=ddof, out=dtype, fast=fast), int(t.array.size)
         question = _question(state, fast)

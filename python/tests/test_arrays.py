@@ -195,7 +195,7 @@ def test_arrow(rng):
     for name in ("int8", "uint16", "int32", "uint64", "float16", "float32", "float64"):
         x = rng.integers(0, 50, 1000).astype(name)
         there = pyarrow.array(x)
-        taken = _arrays.take(there).array
+        taken = _arrays.as_host_array(there).array
         assert taken.ctypes.data == there.buffers()[1].address and not taken.flags.writeable
         for a, b in ((there, x), (there.slice(7), x[7:]), (there.slice(7, 500), x[7:507]), (there.slice(3, 0), x[3:3])):
             assert tally.sum(a) == tally.sum(b) and np.asarray(tally.sum(a)).dtype == np.asarray(tally.sum(b)).dtype

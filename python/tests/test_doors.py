@@ -461,7 +461,7 @@ def test_dask_arrays_stay_lazy():
 @pytest.mark.parametrize("op", ["sum", "mean", "std", "prod", "count", "max", "argmin", "minmax", "count,var", "any", "and"])
 def test_groups_of_which_few_occur(rng, monkeypatch, op):
     many = 5000
-    monkeypatch.setattr(tally._parts, "_MANY_GROUPS", 1000)
+    monkeypatch.setattr(tally._host, "_MANY_GROUPS", 1000)
     x = rng.integers(1, 9, 40) if op == "and" else rng.standard_normal((2, 40))
     known = np.sort(rng.choice(many, 7, replace=False))
     ids, mask = known[rng.integers(0, 7, 40)], rng.random(40) < 0.7

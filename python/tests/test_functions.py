@@ -284,6 +284,37 @@ def test_dot(rng, dtype):
         tally.dot(z[0], z[1], dtype="f8")
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty:RuntimeWarning")
+@pytest.mark.parametrize("way", ["swapped", "unaligned", "wide", "progress"])
+def test_complex_numbers_by_blocks(rng, monkeypatch, way):
+    """Of elements that the engine cannot read where they lie: the bits of a copy that it can. Blocks hold 64 elements."""
+    x, y = ((rng.standard_normal((5, 300)) + 1j * rng.standard_normal((5, 300))) * np.exp2(rng.integers(-90, 90, (5, 300))) for _ in "xy")
+    x[rng.random(x.shape) < 0.3] = 0
+    mask, more = rng.random(x.shape) < 0.4, {"progress": True} if way == "progress" else {}
+
+    def other(a):
+        if way == "unaligned":
+            raw = np.empty(a.nbytes + 1, np.uint8)
+            raw[1:].view(a.dtype).reshape(a.shape)[...] = a
+            return raw[1:].view(a.dtype).reshape(a.shape)
+        return {"swapped": lambda: a.astype(">c16"), "wide": lambda: a.reshape(*a.shape[:1], *(1,) * 15, *a.shape[1:]), "progress": lambda: a}[way]()
+
+    calls = [lambda x, y, m, axis, op=op: getattr(tally, op)(x, axis=axis, **more) for op in ("sum", "mean", "norm", "sumsq")]
+    calls += [lambda x, y, m, axis, op=op: getattr(tally, op)(x, axis=axis, where=m) for op in ("sum", "mean", "sumsq", "any", "all", "prod")]
+    calls += [lambda x, y, m, axis: tally.count_nonzero(x, axis=axis), lambda x, y, m, axis: tally.prod(x, axis=axis, initial=1j),
+              lambda x, y, m, axis: tally.sum(x, axis=axis, initial=3 - 0.1j, where=m), lambda x, y, m, axis: tally.sum(x, axis=axis, dtype="c8"),
+              lambda x, y, m, axis: tally.vecdot(x, y, axis=-1 if axis is None else axis), lambda x, y, m, axis: tally.dot(x.reshape(5, 300)[0], y.reshape(5, 300).T),
+              lambda x, y, m, axis: tally.sum(x, axis=axis, keepdims=True, out=np.empty(np.any(x, axis, keepdims=True).shape, "c8"))]
+    for axis in (None, 0, -1):
+        want = [call(x, y, mask, axis) for call in calls]
+        with monkeypatch.context() as patch:
+            patch.setattr(tally._host, "BLOCK", 1 << 10)
+            patch.setattr(tally._host, "_BETWEEN_REPORTS", 64)
+            got = [call(other(x), other(y), mask.reshape(other(x).shape), axis) for call in calls]
+        for i, (a, b) in enumerate(zip(got, want)):
+            assert np.asarray(a).dtype == np.asarray(b).dtype and np.asarray(a).tobytes() == np.asarray(b).tobytes(), (i, axis, a, b)
+
+
 def test_an_initial_value_of_complex_sums_is_exact():
     x, half = np.ones(1, "c8"), 2.0**-24  # of the last place of 1
     assert tally.sum(x, initial=half) == 1 and tally.sum(x, initial=half + 2.0**-60) == np.float32(1) + np.float32(2.0**-23)

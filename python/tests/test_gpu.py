@@ -5,6 +5,8 @@ that library. With PyTorch and CuPy where there is a device; else with stand-ins
 """
 
 import inspect
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ def gpu(request, monkeypatch):
     library = find(request.param, monkeypatch)
     if library is None:
         pytest.skip("no CUDA device, nor its double")
-    caches = (_gpu._library.cache_clear, _gpu.forget)
+    caches = (_gpu._backend.cache_clear, _gpu.clear_cache)
     for clear in caches:
         clear()
     yield library
@@ -134,23 +136,25 @@ def test_calls_that_are_asked_again(gpu, rng):
         with pytest.warns(RuntimeWarning):
             tally.var(gpu.there(x[0, 0, :1]), ddof=1)
     if gpu.name == "torch":
-        assert 0 < len(_gpu._prepared) <= _gpu._MOST_PREPARED and len(_gpu._kept) <= 64
+        assert 0 < _gpu._core._cached_calls() <= 256 and len(_gpu._results) <= _gpu._MOST_RESULTS
 
 
-@pytest.fixture
-def by_python(gpu):
-    """A list that grows by one with each call that goes the way by Python."""
-    calls, common = [], _gpu._common
-    if gpu.name == "torch":
-        _gpu._core._elsewhere(gpu.module.Tensor, lambda *arguments: calls.append(1) or common(*arguments))
+@pytest.fixture(params=["table", "methods"])
+def by_python(gpu, request, monkeypatch):
+    """A list that grows by one with each call that goes the general way, by Python: of tensors that DLPack's table of functions
+    describes, or their own methods."""
+    calls = []
+    if gpu.name != "torch" or request.param == "methods" and gpu.is_real:
+        pytest.skip("calls on this library's arrays are not cached, or tensors have the table")
+    if request.param == "methods":
+        monkeypatch.delattr(gpu.module.Tensor, "__dlpack_c_exchange_api__")
+    general, library = _gpu._call_on_tensor, _gpu._backend("torch")
+    _gpu._core._tensor_type(gpu.module.Tensor, lambda *arguments: calls.append(1) or general(*arguments), library.stream)
     yield calls
-    if gpu.name == "torch":
-        _gpu._core._elsewhere(gpu.module.Tensor, common)
+    _gpu._core._tensor_type(gpu.module.Tensor, general, library.stream)
 
 
 def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
-    if gpu.name != "torch" or not hasattr(gpu.module.Tensor, "__dlpack_c_exchange_api__"):
-        return
     x, y, mask = numbers(rng, (40, 30), "f4"), numbers(rng, (40, 30), "f4"), rng.random((40, 30)) < 0.5
     f8, f8_there = np.float64, getattr(gpu.module, "float64", np.float64)
     calls = [lambda x, y, mask, f8: tally.sum(x), lambda x, y, mask, f8: tally.sum(x, axis=0),
@@ -158,7 +162,8 @@ def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
              lambda x, y, mask, f8: tally.sum(x, dtype=f8), lambda x, y, mask, f8: tally.max(x, 1, where=mask, initial=9),
              lambda x, y, mask, f8: tally.sum(x, where=mask), lambda x, y, mask, f8: tally.vecdot(x, y),
              lambda x, y, mask, f8: tally.argmax(x, axis=1), lambda x, y, mask, f8: tally.all(x, axis=0),
-             lambda x, y, mask, f8: tally.minmax(x), lambda x, y, mask, f8: tally.minmax(x, axis=0, keepdims=True)]
+             lambda x, y, mask, f8: tally.minmax(x), lambda x, y, mask, f8: tally.minmax(x, axis=0, keepdims=True),
+             lambda x, y, mask, f8: tally.sum(x, axis=tuple([0, 1])), lambda x, y, mask, f8: tally.var(x, axis=1, ddof=float("1.5"))]
     for call in calls:
         for _ in range(4):  # other elements of the same layout
             x, y, mask = rng.permutation(x), rng.permutation(y), rng.permutation(mask)
@@ -171,6 +176,8 @@ def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
     for _ in range(3):
         same(gpu, tally.sum(columns, axis=0), tally.sum(x.T, axis=0))
         same(gpu, tally.sum(wide, axis=0), tally.sum(x, axis=0))
+    with pytest.raises(TypeError):
+        tally.sum(there[0], axis=(0, 1.0))  # (which equals (0, 1))
     before = len(by_python)
     with tally.checked():
         same(gpu, tally.sum(wide, axis=0), tally.sum(x, axis=0))
@@ -195,12 +202,12 @@ def test_rows_that_are_left_in_memory_that_is_used_again(gpu, rng):
                 same(gpu, getattr(tally, op)(there, axis=axis), getattr(tally, op)(x, axis=axis))
 
 
-def test_calls_that_are_remembered_are_few(gpu, rng, monkeypatch):
-    monkeypatch.setattr(_gpu, "_MOST_PREPARED", 4)
-    for n in (*range(1, 12), *range(1, 12)):
+def test_more_calls_than_the_cache_holds(gpu, rng):
+    for n in (*range(1, 300), *range(1, 12)):
         x = numbers(rng, n, "f4")
         same(gpu, tally.sum(gpu.there(x)), tally.sum(x))
-        assert len(_gpu._prepared) <= 4
+        assert _gpu._core._cached_calls() <= 256
+    assert (_gpu._core._cached_calls() > 200) == (gpu.name == "torch")
 
 
 LAYOUTS = {
@@ -536,11 +543,13 @@ def test_what_only_the_elements_say(gpu):
 
 
 def test_memory_that_is_no_memory_of_the_device(gpu):
-    x, host = _gpu.take(gpu.there(np.ones(16))), np.ones(16)
-    p, results, work = _gpu.problem(("sum",), "f64"), _gpu.take(gpu.there(np.zeros(2))), _gpu.take(gpu.there(np.zeros(1 << 16)))
+    x, host = _gpu.as_gpu_array(gpu.there(np.ones(16))), np.ones(16)
+    p, results, work = (_gpu.problem(("sum",), "f64"), *(_gpu.as_gpu_array(gpu.there(np.zeros(n))) for n in (2, 1 << 16)))
 
     def enqueue(address, n):
-        p.enqueue(address, 0, n, work.address, p.workspace(n, x.spec), x.library.stream(0), results.address, x.spec)
+        prepared, size = p.prepare("whole", (n,), False, x.spec, 16)
+        assert size <= 8 << 16
+        _gpu._core.launch(prepared, address, 0, 0, work.address, x.backend.stream(0), (results.address,), 0)
 
     enqueue(x.address + 8, 15)
     with pytest.raises(NotImplementedError, match="not this device"):
@@ -588,6 +597,47 @@ def test_states(gpu, rng, op):
             state.update(gpu.there(np.ones(3)))
         wide = tally.State("dot", "f8").update(gpu.there(x[0]), gpu.there(x[1]))
         assert wide.value() == tally.dot(x[0], x[1], dtype="f8")
+
+
+def test_arrays_of_jax_go_by_dlpack(gpu, rng, monkeypatch):
+    """By a double of JAX, whose arrays hold the library's: results are JAX's, and a call waits and raises its errors."""
+    if gpu.is_real:
+        pytest.skip("test_jax is for a device")
+
+    class Held:
+        def __init__(self, array):
+            self.array = array
+
+        shape = property(lambda self: self.array.shape)
+
+        def __dlpack_device__(self):
+            return 2, 0
+
+    Held.__module__ = "jaxlib._jax"
+    monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(dlpack=types.SimpleNamespace(from_dlpack=Held)))
+    gpu.module.from_dlpack = lambda a: a.array
+    if gpu.name == "cupy":
+        monkeypatch.setattr(_gpu, "_is_here", lambda name: name == "cupy")
+    x, ids = numbers(rng, (6, 8), "f4"), rng.integers(0, 3, 8)
+    there, there_ids = Held(gpu.there(x)), Held(gpu.there(ids))
+
+    def compare(got, want):
+        for a, b in zip(got, want) if isinstance(want, tuple) else ((got, want),):
+            assert type(a) is Held and type(got) is (type(want) if isinstance(want, tuple) else Held)
+            same(gpu, a.array, b)
+
+    for _ in range(2):
+        compare(tally.sum(there, axis=0), tally.sum(x, axis=0))
+        compare(tally.var(x=there, ddof=1), tally.var(x, ddof=1))
+        compare(tally.vecdot(there, there), tally.vecdot(x, x))
+        compare(tally.minmax(there, axis=1), tally.minmax(x, axis=1))
+        compare(tally.reduce("count,mean", there), tally.reduce("count,mean", x))
+        compare(tally.segment("sum", there, 2), tally.segment("sum", x, 2))
+        compare(tally.group("max", there, there_ids, 4, fill_value=0), tally.group("max", x, ids, 4, fill_value=0))
+    with pytest.raises(TypeError, match="never written"):
+        tally.sum(there, out=there)
+    with pytest.raises(OverflowError, match="does not fit i64"):
+        tally.sum(Held(gpu.there(np.full(4, 2**62))))
 
 
 # ---- What only a device can show -------------------------------------------------------------------------------------

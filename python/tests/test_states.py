@@ -165,7 +165,7 @@ def test_segments(rng):
 
 def test_by_blocks(rng, monkeypatch):
     """Segments and groups of what does not lie in order, of which blocks are copied: as those of a copy of all of it."""
-    for module in (tally._parts, tally._states, tally._functions):
+    for module in (tally._host, tally._states):
         monkeypatch.setattr(module, "BLOCK", 1 << 10)
     x, i = rng.standard_normal(5000) * np.exp2(rng.integers(-90, 90, 5000)), rng.integers(0, 7, 5000)
     mask, offsets = rng.random(5000) < 0.5, np.array([0, 0, 1, 100, 101, 700, 4000, 4900, 5000])

@@ -1,5 +1,5 @@
-"""Products of complex numbers on a GPU: neighbours are multiplied, then neighbours of these, until one is left, as
-_functions.py does it on the host. Each of the two parts is made of products and a sum, rounded one by one."""
+"""Products of complex numbers, by any library: neighbours are multiplied, then neighbours of these, until one is left. Each
+of the two parts is made of products and a sum that are rounded one by one, which is the same on every machine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ def products(library: Any, real: Any, imaginary: Any, mask: Any) -> tuple[Any, A
     present = None
     if mask is not None:  # those that are there come first, in their order
         present = library.cast(mask, "int64").sum(1).reshape(-1, 1)
-        order = library.order_of(library.cast(mask, "uint8") ^ 1)
-        real, imaginary = library.along(real, order), library.along(imaginary, order)
-        one = library.numbers(real.shape[1], library.number_of(real)).reshape(1, -1) < present
+        order = library.argsort(library.cast(mask, "uint8") ^ 1)
+        real, imaginary = library.take_along(real, order), library.take_along(imaginary, order)
+        one = library.arange(real.shape[1], library.device_of(real)).reshape(1, -1) < present
         real, imaginary = library.where(one, real, 1), library.where(one, imaginary, 0)
     while real.shape[1] > 1:
         n = real.shape[1]
         a, b, c, d = real[:, :n - 1:2], imaginary[:, :n - 1:2], real[:, 1::2], imaginary[:, 1::2]
         r, i = a * c - b * d, a * d + b * c
         if present is not None:  # the last one there goes on as it is
-            both = library.numbers(r.shape[1], library.number_of(real)).reshape(1, -1) * 2 + 1 < present
+            both = library.arange(r.shape[1], library.device_of(real)).reshape(1, -1) * 2 + 1 < present
             r, i = library.where(both, r, a), library.where(both, i, b)
             present = (present + 1) >> 1
         rest = n // 2 * 2

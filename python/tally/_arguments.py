@@ -1,0 +1,296 @@
+"""The rules of arguments, for arrays of every backend: axes, dtypes, initial values, what has no value."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+
+from . import _core
+from ._arrays import COMPLEX, DTYPE, FLOATS, PART, as_host_array, type_of
+
+AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
+
+#: Operators whose result is an element.
+CHOICES = ("min", "max", "and", "or", "xor")
+#: Operators whose result is a number of its own type.
+NUMBERS = ("sum", "prod", "mean", "var", "std", "norm1", "norm2", "norminf", "sumsq", "dot")
+#: Those of them that are built on exact sums, so that the value can be rounded to any floating type.
+ROUNDED = ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot")
+#: Operators that have no value without elements.
+NO_IDENTITY = ("min", "max", "argmin", "argmax")
+#: Operators that only test whether an element is 0.
+TRUTHS = ("nonzero", "any", "all", "count")
+_INDICES = ("argmin", "argmax", "count", "nans", "nonzero")
+_OF_COMPLEX = ("sum", "mean", "prod", "norm2", "sumsq", "var", "std", "any", "all", "nonzero")
+#: Of complex elements, the operators that reduce each part alone; all others reduce both parts together.
+OF_PARTS = ("sum", "mean")
+
+
+class Call(NamedTuple):
+    """How a reduction is asked for, beside its problem and its array."""
+
+    axes: tuple[int, ...]
+    keepdims: bool = False
+    mask: Any = None  # of the backend's mask()
+    out: Any = None
+    wanted: str | None = None  # the type that results are converted to, if it is not the problem's
+    device: str | None = None
+    progress: bool = False
+    is_repeatable: bool = True  # a call like it has no more to do than to launch the same reduction
+
+
+@functools.lru_cache(maxsize=512)
+def problem(ops: tuple[str, ...], kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0) -> _core.Problem:
+    """A problem of operators by name; `bool` is reduced as an i8."""
+    return _core.Problem(ops, "i8" if kind == "bool" else kind, out, fast, ddof, None)
+
+
+@functools.lru_cache(maxsize=1024)
+def values_of(p: _core.Problem) -> tuple[tuple[str, str], ...]:
+    """The operator and the type of each of a problem's values."""
+    return tuple(p.values())
+
+
+def shown_type(op: str, kind: str, element: str) -> str:
+    """The type that a value of the engine's `kind` has in Python."""
+    if op in _INDICES:
+        return "i64"
+    if op in ("any", "all") or (element == "bool" and op in (*CHOICES, "user")):
+        return "bool"
+    return kind
+
+
+# ---- Axes ------------------------------------------------------------------------------------------------------------
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that are meant, from 0 on; errors as NumPy's."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
+    if isinstance(axis, (tuple, list)):
+        if isinstance(axis, list):
+            raise TypeError("'list' object cannot be interpreted as an integer")
+        wanted = [operator.index(a) for a in axis]
+    else:
+        wanted = [operator.index(axis)]
+        if ndim == 0 and wanted[0] in (0, -1):
+            return ()
+    found = []
+    for a in wanted:
+        if not -ndim <= a < ndim:
+            raise AxisError(a, ndim)
+        found.append(a % ndim)
+    if len(set(found)) != len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(found)
+
+
+def bits_of(axes: Sequence[int]) -> int:
+    return sum(1 << a for a in axes)
+
+
+def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape of results whose reduced axes have length 1."""
+    return tuple([1 if d in axes else n for d, n in enumerate(shape)])
+
+
+def result_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    return kept_shape(shape, axes) if keepdims else tuple([n for d, n in enumerate(shape) if d not in axes])
+
+
+# ---- Operators -------------------------------------------------------------------------------------------------------
+
+
+def real(name: str, value: Any) -> float:
+    """A number that an argument is, as a float."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    return float(value)
+
+
+def ddof_of(ddof: float, correction: Any) -> float:
+    if correction is None:
+        return real("ddof=", ddof)
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return real("correction=", correction)
+
+
+def has_empty_result(shape: Sequence[int], axes: Sequence[int]) -> bool:
+    """Return whether there are results, and none of them has elements."""
+    return any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
+
+
+def check_extreme(name: str, shape: Sequence[int], axes: Sequence[int], initial: Any = None, where: Any = None) -> None:
+    """NumPy's rule that there is no least of nothing."""
+    if initial is not None:
+        return
+    if where is not None and where is not True:
+        raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
+                         "specify 'initial'")
+    if has_empty_result(shape, axes):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+
+
+def check_operator(op: str, element: str, shape: Sequence[int], axes: Sequence[int], initial: Any, where: Any) -> None:
+    """Raises if elements of that type and shape have no such value."""
+    if element in PART and op not in _OF_COMPLEX:
+        raise TypeError(f"tally has no {op} of complex numbers; reduce their parts, x.real and x.imag")
+    if op in ("and", "or", "xor") and element in FLOATS:
+        raise TypeError(f"tally.bitwise_{op} is not supported for {name_of(element)} elements; a view has their bits")
+    if op in ("min", "max"):
+        check_extreme(f"{op}imum", shape, axes, initial, where)
+    if op in ("argmin", "argmax") and has_empty_result(shape, axes):
+        raise ValueError(f"attempt to get {op} of an empty sequence")
+
+
+def has_too_few(op: str, shape: Sequence[int], axes: Sequence[int], ddof: float) -> bool:
+    """Return whether a mean or a variance of all elements has too few of them. Such a result is NaN."""
+    return op in ("mean", "var", "std") and math.prod([shape[d] for d in axes]) <= (ddof if op != "mean" else 0)
+
+
+# ---- Types -----------------------------------------------------------------------------------------------------------
+
+
+def name_of(kind: str) -> str:
+    """The name of a type's dtype."""
+    return "bfloat16" if kind == "bf16" else DTYPE[kind].name
+
+
+def complex_of(kind: str) -> str:
+    """The complex type whose parts have a floating type, or the narrowest that holds them."""
+    return COMPLEX.get(kind, "c64")
+
+
+def kind_of(dtype: Any) -> str | None:
+    """The type that a dtype of NumPy's or PyTorch's is; None for None."""
+    if dtype is None:
+        return None
+    text = str(dtype)
+    if text.startswith("torch."):
+        dtype = text[6:]
+    return "bf16" if isinstance(dtype, str) and dtype == "bfloat16" else type_of(np.dtype(dtype))
+
+
+#: Ranks of types: each holds the numbers of lower ranks. f16 and bf16 do not hold each other's.
+_DIGITS = {"f16": 1, "bf16": 1, "f32": 2, "c64": 2, "f64": 3, "c128": 3}
+
+
+def result_kind(op: str, dtype: Any, out: str | None, element: str) -> str | None:
+    """The type that the exact value is rounded to, once: that of `out` if it holds less than the result's type, else dtype=."""
+    kind = kind_of(dtype)
+    if op not in ROUNDED or out not in _DIGITS or (element in PART and op in OF_PARTS and out not in PART):
+        return kind  # (a complex result in a real out= is refused when it is written)
+    if kind is None and element not in _DIGITS and op in ("sum", "sumsq", "norm1", "dot"):
+        return out  # of an exact integer
+    if kind is not None and kind not in _DIGITS:
+        return kind
+    result = kind or (element if element in _DIGITS else "f64")
+    return kind if _DIGITS[result] <= _DIGITS[out] and (result, out) not in (("bf16", "f16"), ("f16", "bf16")) else out
+
+
+def rounded_to(op: str, element: str, kind: str | None) -> tuple[str | None, str | None]:
+    """The type of a problem's result, and the type that this is converted to, an integer one or a complex one."""
+    if kind is None:
+        return None, None
+    if kind == "bool":
+        raise TypeError(f"a {op} is no bool; tally.any and tally.all are")
+    if kind in PART:
+        return PART[kind], kind
+    if kind in FLOATS:
+        return (None, kind) if op == "norminf" and element not in FLOATS else (kind, None)
+    if element in FLOATS or element in PART:
+        raise TypeError(f"the {op} of {name_of(element)} elements is not rounded to {name_of(kind)}: give a floating dtype")
+    if op in ("mean", "var", "std", "norm2"):
+        raise TypeError(f"a {op} is no integer: give a floating dtype")
+    return None, kind
+
+
+# ---- Initial values --------------------------------------------------------------------------------------------------
+
+
+def _number(initial: Any) -> np.ndarray[Any, Any]:
+    value = as_host_array(initial).array if not isinstance(initial, (int, float)) else np.asarray(initial)
+    if value.ndim != 0:
+        raise ValueError("initial= is one number")
+    return value
+
+
+def check_initial(element: str, initial: Any) -> Any:
+    """An initial value that elements of a type can have; None for none."""
+    if initial is None:
+        return None
+    dtype = DTYPE[element]
+    if isinstance(initial, int) and not -1 << 63 <= initial < 1 << 64:  # (for NumPy an object)
+        if element not in FLOATS:
+            raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
+        return float(initial)
+    value = _number(initial)
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"initial= is a real number, not {initial!r}")
+    if element not in FLOATS:
+        if value.dtype.kind == "f":
+            raise TypeError(f"initial={initial!r} is no {dtype}, as the elements are")
+        if element != "bool" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+            raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
+    return initial
+
+
+def with_initial(op: str, kind: str, rounded: str | None, initial: Any) -> tuple[str, str | None, Any]:
+    """The type that the elements of a sum or a product are converted to, the result type, and the initial value. A product is
+    rounded at every step, in the result's type. A sum's elements are made wide enough for the initial value."""
+    if op == "prod" and rounded is not None:
+        kind, rounded = rounded, None
+    if initial is None:
+        return kind, rounded, None
+    if not isinstance(initial, int):
+        _number(initial)
+    if isinstance(initial, (int, np.integer)) and kind in FLOATS:
+        initial = check_initial("f64", initial)
+        if op == "sum" and float(initial) != int(initial):
+            raise TypeError(f"initial={initial} is an integer that float64 does not hold: convert it first")
+    if kind not in FLOATS and op in ("sum", "prod"):
+        kind = "u64" if kind[0] == "u" else "i64"
+    elif kind in ("f16", "bf16", "f32") and op != "prod" and \
+            (kind == "bf16" or np.asarray(initial, DTYPE[kind]) != np.asarray(initial)):
+        kind, rounded = "f64", rounded or kind
+    return kind, rounded, check_initial(kind, initial)
+
+
+def complex_initial(initial: Any) -> complex | None:
+    if initial is None:
+        return None
+    number = as_host_array(initial).array
+    if number.ndim != 0 or (number.dtype.kind in "iu" and int(number) != float(number)):
+        raise TypeError(f"initial={initial!r} is no number that complex128 holds")
+    return complex(number)
+
+
+# ---- Results of nothing, and of many groups --------------------------------------------------------------------------
+
+_MOST_GUESSED = 1 << 30  # bytes of results that a greatest id may ask for, where few groups can occur
+
+
+def fill_element(fill: Any, name: str, kind: str) -> Any:
+    """fill_value= as an element of results, which it must be."""
+    dtype = np.dtype(np.int64) if name in ("argmin", "argmax") else DTYPE[kind]
+    value = as_host_array(fill).array
+    if value.ndim != 0 or kind == "bf16" or value.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
+        raise TypeError(f"fill_value={fill!r} is no {dtype}, as the results of {name} are")
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+        raise OverflowError(f"fill_value={fill!r} does not fit {dtype}, the type of {name}")
+    return value.astype(dtype).view(np.uint64) if name in ("argmin", "argmax") else value.astype(dtype)
+
+
+def check_guess(count: int, n: int, size: int) -> None:
+    """Refuses to make results for as many groups as a greatest id says, where nearly all have no elements."""
+    if count * size > _MOST_GUESSED and count > 64 * n:
+        raise MemoryError(f"the greatest id is {count - 1}: results for {count} groups need {count * size / 1e9:.1f} GB, and {n} "
+                          "elements fill few of them. numpy.unique(ids, return_inverse=True) numbers the groups that occur; "
+                          "groups= says that so many are meant")

@@ -1,0 +1,746 @@
+"""The backend of arrays in the host's memory: read where they lie, or by blocks of bounded size where the engine cannot.
+
+A block is a copy of at most BLOCK bytes: of elements in another byte order or type, of strides that are no multiples
+of an element, with an initial value beside them. Results of a block do not depend on other blocks; where one result
+alone has more elements than a block holds, they are fed to a state.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
+
+import numpy as np
+
+from . import _core
+from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
+    problem, result_shape, shown_type, values_of
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
+    has_other_bytes, holds_all, plain, type_of
+from ._products import products
+
+Array = np.ndarray[Any, Any]
+BLOCK = 1 << 21
+_BETWEEN_REPORTS = 1 << 23  # elements that are reduced between two reports of progress
+_MANY_GROUPS = 1 << 20  # from which on, where elements are few, only groups that occur take the engine's memory
+_FEW_GROUPS = 1024  # whose states take elements block by block in little longer than a call for all of them takes
+
+
+# ---- Arrays ----------------------------------------------------------------------------------------------------------
+
+
+def mask_of(where: Any, shape: tuple[int, ...]) -> Array | None:
+    """where= as an array of bool of that shape; None for all of it."""
+    if where is None or where is True:
+        return None
+    mask = where if isinstance(where, bool) else as_host_array(where).array
+    if not isinstance(mask, bool) and mask.dtype != np.bool_:
+        raise TypeError(f"where= is an array of bool, not of {mask.dtype}")
+    return np.broadcast_to(mask, shape)
+
+
+def rows_of(array: Array, axes: Sequence[int]) -> Array:
+    """A view whose reduced axes lie behind the others, in their order."""
+    return array.transpose([*(d for d in range(array.ndim) if d not in axes), *sorted(axes)])
+
+
+def contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype == np.bool_ and has_other_bytes(array):
+        return np.asarray(np.not_equal(array.view(np.uint8), 0, order="C"))
+    return np.asarray(array, dtype, order="C")  # (ascontiguousarray gives a number a dimension)
+
+
+def is_in_order(array: Array) -> bool:
+    """Return whether the engine reads a row where it lies."""
+    return array.flags.c_contiguous and array.dtype.isnative and not has_other_bytes(array)
+
+
+def in_order(array: Array) -> Array:
+    """Ids, or a mask, as the engine reads them."""
+    return contiguous(array, array.dtype.newbyteorder("="))
+
+
+def chunks(array: Array, most: int) -> Iterator[tuple[slice | int, ...]]:
+    """Indices of parts of at most `most` elements, which in their order are the array's C order."""
+    if array.size <= most or array.ndim == 0:
+        yield ()
+        return
+    step = max(1, most // max(1, array.size // array.shape[0]))
+    for at in range(0, array.shape[0], step):
+        if array[at:at + step].size <= most:
+            yield (slice(at, at + step),)
+        else:
+            for rest in chunks(array[at], most):
+                yield (at, *rest)
+
+
+def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The indices of an array's elements in C order (numpy.ndindex keeps all numbers of each dimension)."""
+    if not shape:
+        yield ()
+        return
+    for i in range(shape[0]):
+        for rest in indices(shape[1:]):
+            yield (i, *rest)
+
+
+def cuts(shape: Sequence[int], kept: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
+    """Indices that cut an array along the longest of some dimensions, into parts of about `most` elements."""
+    d = max(kept, key=lambda d: shape[d], default=0)
+    step = max(1, most // max(1, math.prod(shape) // shape[d])) if shape else 1
+    if not shape or step >= shape[d]:
+        yield ()
+        return
+    for at in range(0, shape[d], step):
+        yield (slice(None),) * d + (slice(at, at + step),)
+
+
+def store(out: Array, what: tuple[str, str], value: Any) -> None:
+    """Puts a number into a result; a bf16 as its bits, an index that there is not as -1."""
+    op, kind = what
+    if value is None and op in ("argmin", "argmax"):
+        out.view(np.int64)[...] = -1
+    elif value is None:
+        raise OverflowError(f"the exact {op} does not fit {kind}")
+    elif kind == "bf16":
+        out[...] = np.uint16(np.float32(value).view(np.uint32) >> 16)
+    else:
+        out[...] = value
+
+
+def pairs(array: Array) -> Array:
+    """Complex elements as real ones, with a last dimension of the two parts."""
+    return array[..., None].view(array.real.dtype)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array for results; where there is no memory for it, with words that say what for."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError):
+        size = math.prod(shape) * dtype.itemsize
+        raise MemoryError(f"no memory for {math.prod(shape)} results, which need {size / 1e9:.1f} GB") from None
+
+
+def _full(shape: tuple[int, ...], value: Any) -> Array:
+    """An array of one number; of zeros only what is written takes memory. (In pieces, between which Ctrl-C is heard.)"""
+    number = np.asarray(value)
+    if not any(number.tobytes()):
+        try:
+            return np.zeros(shape, number.dtype)
+        except (MemoryError, ValueError):
+            return empty(shape, number.dtype)  # which says how much there is not
+    array = empty(shape, number.dtype)
+    flat = array.reshape(-1)
+    for at in range(0, flat.size, 1 << 20):
+        flat[at:at + (1 << 20)] = number
+    return array
+
+
+# ---- Elements that the engine cannot read where they lie -------------------------------------------------------------
+
+
+class _Progress:
+    """A line on standard error that says how far a call has come; nothing where that is no terminal."""
+
+    def __init__(self, wanted: bool, total: int):
+        self.total, self.done, self.shown = max(1, total), 0, -1
+        self.on = wanted and sys.stderr.isatty()
+
+    def add(self, n: int) -> None:
+        self.done += n
+        percent = 100 * self.done // self.total
+        if self.on and percent != self.shown:
+            self.shown = percent
+            sys.stderr.write(f"\r{percent:3d}%")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self.on and self.shown >= 0:
+            sys.stderr.write("\r    \r")
+            sys.stderr.flush()
+
+
+def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
+           device: str | None, of_parts: bool = False, is_swapped: bool = False) -> None:
+    """The values of elements that the engine can read. Complex elements become pairs of reals, and results have a last
+    dimension for their parts."""
+    if x.dtype.kind == "c":
+        axes = axes if of_parts else (*axes, x.ndim)
+        x, y = pairs(x), None if y is None else pairs(y)[..., ::-1 if is_swapped else 1]
+        mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
+    if len(axes) == x.ndim and mask is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
+        for o, what, value in zip(outs, values_of(p), p.reduce(x, y, device)):
+            store(o, what, value)
+    else:
+        p.axes(x, y, mask, bits_of(axes), outs, device)
+
+
+class _Blocks:
+    """A reduction block by block. `is_direct`: the engine reads blocks where they lie, so they are larger, and views."""
+
+    def __init__(self, p: _core.Problem, t: HostArray, call: Call, y: HostArray | None, initial: Any, is_swapped: bool,
+                 is_direct: bool):
+        self.p, self.axes, self.device, self.is_direct, self.is_swapped = p, call.axes, call.device, is_direct, is_swapped
+        self.is_complex = t.type in PART
+        self.of_parts = self.is_complex and values_of(p)[0][0] in OF_PARTS
+        self.conjugated = t.is_conjugated, y is not None and y.is_conjugated
+        self.dtype = DTYPE[t.type]
+        self.copied = BLOCK // self.dtype.itemsize
+        self.most = _BETWEEN_REPORTS if is_direct else self.copied
+        self.initial = None if initial is None else np.asarray(initial, self.dtype).reshape(1)
+        self.progress = _Progress(call.progress, t.array.size)
+
+    def run(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
+        kept = [d for d in range(x.ndim) if d not in self.axes and x.shape[d] > 1]
+        if x.size <= self.most:
+            self.block(x, y, mask, outs)
+            self.progress.add(x.size)
+        elif not kept:
+            self.single(x, y, mask, outs)
+        else:
+            for cut in cuts(x.shape, kept, self.most):
+                self.run(x[cut], None if y is None else y[cut], None if mask is None else mask[cut], tuple(o[cut] for o in outs))
+
+    def copy(self, x: Array, is_conjugated: bool) -> Array:
+        copy = contiguous(x, self.dtype)
+        return np.conj(copy) if is_conjugated else copy
+
+    def block(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
+        axes = self.axes
+        if not self.is_direct:
+            x, y = self.copy(x, self.conjugated[0]), None if y is None else self.copy(y, self.conjugated[1])
+        if self.initial is None and x.ndim + self.is_complex <= MOST_DIMS:
+            _along(self.p, x, y, mask, axes, outs, self.device, self.of_parts, self.is_swapped)
+            return
+        # As rows: the reduced elements of each result side by side, the initial value before them.
+        count, length = math.prod([n for d, n in enumerate(x.shape) if d not in axes]), math.prod([x.shape[d] for d in axes])
+
+        def as_rows(a: Array, first: Any) -> Array:
+            body = rows_of(a, axes).reshape(count, length)
+            return np.ascontiguousarray(body) if first is None else np.concatenate([np.broadcast_to(first, (count, 1)), body], axis=1)
+
+        x, y = as_rows(x, self.initial), None if y is None else as_rows(y, None)
+        mask = None if mask is None else as_rows(mask, None if self.initial is None else True)
+        results = tuple(np.empty((count, *(1,) * (1 + self.is_complex)) if not self.of_parts else (count, 1, 2), o.dtype) for o in outs)
+        _along(self.p, x, y, mask, (1,), results, self.device, self.of_parts, self.is_swapped)
+        for o, r in zip(outs, results):
+            o[...] = r.reshape(o.shape)
+
+    def single(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
+        """One result of more elements than a block has."""
+        states = [_core.State(self.p) for _ in range(1 + self.of_parts)]
+
+        def feed(a: Array, b: Array | None) -> None:
+            if self.of_parts:
+                for state, part in zip(states, (a.real, a.imag)):
+                    state.feed(np.ascontiguousarray(part), None, self.device)
+                return
+            if self.is_complex:
+                a, b = pairs(a), None if b is None else np.ascontiguousarray(pairs(b)[..., ::-1 if self.is_swapped else 1])
+            states[0].feed(a, b, self.device)
+
+        if self.initial is not None:
+            feed(self.initial, None)
+        for at in chunks(x, 8 * self.copied if self.is_direct else self.copied):
+            a, b = self.copy(x[at], self.conjugated[0]), None if y is None else self.copy(y[at], self.conjugated[1])
+            if mask is not None:
+                a, b = a[mask[at]], None if b is None else b[mask[at]]
+            feed(a, b)
+            self.progress.add(x[at].size)
+        for i, state in enumerate(states):
+            for o, what, value in zip(outs, values_of(self.p), state.value()):
+                store(o[..., i:i + 1] if self.of_parts else o, what, value)
+
+
+# ---- 64-bit integers among floats ------------------------------------------------------------------------------------
+
+
+def _split(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return two float64 arrays with the same exact sums of products along the last axis as x and y.
+
+    An integer of x that float64 does not hold becomes two parts of its sign: an infinity times both has one sign, too. Any other
+    integer stays whole, and -0 times 0 fills its second place, which adds nothing.
+    """
+    held = float64_holds(x)
+    low = np.where(held, 0, np.fmod(x, x.dtype.type(2048)))
+    high = (x - low).astype(np.float64)
+    low = np.where(held, -0.0, low.astype(np.float64))
+    y = np.asarray(y, np.float64)
+    return np.concatenate([high, low], -1), np.concatenate([y, np.where(held, 0.0, y)], -1)
+
+
+def _exact_pair(x: Array, y: Array) -> tuple[Array, Array]:
+    """Bring two arrays of vectors to float64 without a change of their exact sums of products."""
+    dtype = DTYPE["f64"]
+    if not holds_all(y, dtype):
+        if not holds_all(x, dtype):  # (one of int64, one of uint64)
+            low = np.fmod(x, x.dtype.type(2048))
+            # Both parts of x are exact; y is repeated beside them, and split below.
+            x, y = np.concatenate([(x - low).astype(dtype), low.astype(dtype)], -1), np.concatenate([y, y], -1)
+        y, x = _split(np.asarray(y, y.dtype.newbyteorder("=")), x)
+    elif not holds_all(x, dtype):
+        x, y = _split(np.asarray(x, x.dtype.newbyteorder("=")), y)
+    return x, y
+
+
+# ---- Results ---------------------------------------------------------------------------------------------------------
+
+
+def cast_results(array: Array, dtype: np.dtype[Any], op: str) -> Array:
+    """Convert results to another dtype. An integer that does not fit it is an error; reals may become complex numbers."""
+    if array.dtype == dtype:
+        return array
+    if array.size and dtype.kind in "iu" and array.dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            raise OverflowError(f"the exact {op} does not fit {dtype}")
+    return array.astype(dtype)
+
+
+def _check_cast(from_: np.dtype[Any], to: np.dtype[Any]) -> None:
+    if not np.can_cast(from_, to, "same_kind"):
+        raise TypeError(f"cannot cast the result from {from_!r} to {to!r} with casting rule 'same_kind'")
+
+
+def _is_apart(out: Array, *arrays: Any) -> bool:
+    return not any(isinstance(a, np.ndarray) and np.may_share_memory(out, a) for a in arrays)
+
+
+def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
+    """A result's array with the dtype that the value has in Python."""
+    to = shown_type(op, kind, element)
+    return (array if to == kind else array.view(DTYPE[to])), to
+
+
+def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Array], wanted: str | None) -> list[tuple[Array, str]]:
+    """The values as they are shown, and integers among them as the integer type that was asked for."""
+    if wanted is None:
+        return [shown(*each, array, element) for each, array in zip(what, arrays)]
+    values = []
+    for (name, kind), array in zip(what, arrays):
+        value, kind = shown(name, kind, array, element)
+        if kind in FLOATS and DTYPE[wanted].kind in "iu":
+            raise TypeError(f"a {name} is no integer: give a floating dtype")
+        values.append((value if kind == "bool" else cast_results(value, DTYPE[wanted], name), kind))
+    return values
+
+
+class Host:
+    """The backend. The functions that are the same in Gpu (_gpu.py) are what every backend has."""
+
+    def check_out(self, out: Any, t: HostArray) -> tuple[Array | None, str | None]:
+        """The array that out= is, or a tuple of it, and its type; None for none."""
+        if isinstance(out, tuple) and len(out) == 1:
+            (out,) = out
+        if out is None:
+            return None, None
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"return arrays must be of ArrayType, not {type(out).__name__}")
+        if type(out) is not np.ndarray:
+            if isinstance(out, np.ma.MaskedArray):
+                raise TypeError("out= is a masked array, whose mask a result would not change: give its data")
+            plain(out)
+        try:
+            return out, type_of(out.dtype)
+        except TypeError:  # (longdouble, which holds all results)
+            return out, None
+
+    def mask(self, where: Any, t: HostArray) -> Array | None:
+        return mask_of(where, t.shape)
+
+    def along(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None,
+              is_swapped: bool = False, into: Array | None = None) -> tuple[Array, ...]:
+        """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
+        shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
+        value."""
+        x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
+        is_complex = t.type in PART
+        of_parts = is_complex and what[0][0] in OF_PARTS
+        if into is not None:
+            arrays: tuple[Array, ...] = (into,)
+        else:
+            shape = kept_shape(x.shape, axes)
+            arrays = tuple([np.empty(shape, DTYPE[complex_of(kind) if of_parts else kind]) for _, kind in what])
+        if initial is not None and t.type == "bf16":
+            raise TypeError("a bfloat16 array has no initial value")
+        if initial is not None and t.type != "bool" and what[0][0] in CHOICES:
+            # Of values that are elements themselves the initial one can come last: one more row for each result.
+            rest = self.along(p, t, call)[0]
+            rows, last = np.empty((2, rest.size), rest.dtype), np.empty((1, rest.size), rest.dtype)
+            rows[0], rows[1] = initial, rest.ravel()
+            p.axes(rows, None, None, 1, (last,), call.device)
+            arrays[0][...] = last.reshape(arrays[0].shape)
+            return arrays
+        is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + is_complex <= MOST_DIMS
+        if y is not None and other is not None and not is_direct:
+            if t.type == "f64" and not {x.dtype.char, other.dtype.char}.isdisjoint("lLqQ"):
+                x, other = _exact_pair(x, other)
+            elif is_complex:
+                for a in (x, other):
+                    if not holds_all(a, DTYPE[t.type]):
+                        cast_exactly(a, DTYPE[t.type])  # which raises
+        if is_direct and t.type == "bool" and any([op not in TRUTHS for op, _ in what]):
+            is_direct = not has_other_bytes(x)
+        outs = arrays if not is_complex else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
+        if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
+            _along(p, x, other, call.mask, axes, outs, call.device, of_parts, is_swapped)
+            return arrays
+        blocks = _Blocks(p, t, call, y, initial, is_swapped, is_direct)
+        try:
+            blocks.run(x, other, call.mask, outs)
+        finally:
+            blocks.progress.end()
+        return arrays
+
+    def one(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None) -> Any:
+        """The only value of a problem, as the caller sees it. That array, or out=, is written where the results lie if it can
+        be, else in blocks. (What cannot be written to so is left to deliver(), which says why it cannot.)"""
+        ((op, raw),) = values_of(p)
+        of_parts = t.type in PART and op in OF_PARTS
+        kind = complex_of(raw) if of_parts else shown_type(op, raw, t.type)
+        out, like, as_shown = call.out, DTYPE[call.wanted or kind], DTYPE[kind]
+        if out is None and like == as_shown:
+            (array,) = self.along(p, t, call, y=y, initial=initial)
+            return self.deliver(op, array if kind == raw else array.view(as_shown), kind, t, call)
+        x, axes = t.array, call.axes
+        shape = kept_shape(x.shape, axes)
+        into = None
+        if out is None:
+            into = np.empty(shape, like)
+        elif out.flags.writeable and kind != "bf16" and out.shape == result_shape(x.shape, axes, call.keepdims) and \
+                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, x, call.mask, None if y is None else y.array):
+            into = out if call.keepdims else np.expand_dims(out, axes)
+        if into is None or not into.size:
+            (array,) = self.along(p, t, call, y=y, initial=initial)
+            return self.deliver(op, array.view(as_shown), kind, t, call)
+        if into.dtype == like == as_shown and into.flags.aligned and not any(s % as_shown.itemsize for s in into.strides):
+            self.along(p, t, call, y=y, initial=initial, into=into if of_parts else into.view(DTYPE[raw]))
+        else:
+            for cut in cuts(shape, range(x.ndim), BLOCK // as_shown.itemsize):
+                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=None if call.mask is None else call.mask[cut]),
+                                  y=None if y is None else y._replace(array=y.array[cut]), initial=initial)
+                value = cast_results(part[0].view(as_shown), like, op)
+                into[cut] = cast_results(value, into.dtype, op)
+        return out if out is not None else self.deliver(op, into, kind, t, call)
+
+    def several(self, p: _core.Problem, t: HostArray, call: Call, gather: Callable[..., Any]) -> Any:
+        """All values of a problem, gathered."""
+        values = _shown_as(values_of(p), t.type, self.along(p, t, call), call.wanted)
+        if call.wanted is not None:
+            call = call._replace(wanted=None)
+        return gather(*[self.deliver("", array, kind, t, call) for array, kind in values])
+
+    def deliver(self, op: str, array: Array, kind: str, t: HostArray, call: Call) -> Any:
+        """A result, whose reduced axes have length 1, as the caller sees it: of the array's library, or in out=."""
+        axes, keepdims, _, out, wanted, *_ = call
+        if wanted is not None:
+            array = cast_results(array, DTYPE[wanted], op)
+        if not keepdims and axes:
+            array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
+        if out is None:
+            return t.wrap(array, kind)
+        if out.shape != array.shape:
+            raise ValueError(f"out= has shape {out.shape}, the result {array.shape}")
+        if kind == "bf16":
+            array = (array.astype(np.uint32) << 16).view(np.float32)
+        if kind != "bf16" or out.dtype.name != "bfloat16":
+            _check_cast(array.dtype, out.dtype)
+        out[...] = cast_results(array, out.dtype, op)
+        return out
+
+    # ---- Complex numbers, and variances about a mean
+
+    def from_parts(self, real: Array, imaginary: Array) -> Array:
+        value = np.empty(real.shape, DTYPE[complex_of(str(real.dtype.kind) + str(8 * real.dtype.itemsize))])
+        value.real, value.imag = real, imaginary
+        return value
+
+    def complex_product(self, t: HostArray, call: Call, kind: str, initial: complex | None) -> Any:
+        """Products of complex numbers: neighbours are multiplied, then neighbours of these, until one is left."""
+        dtype, rows = DTYPE[kind], rows_of(t.array, call.axes)
+        masks = None if call.mask is None else rows_of(call.mask, call.axes)
+        out = np.empty(rows.shape[:t.array.ndim - len(call.axes)], dtype)
+        for at in indices(out.shape):
+            def elements() -> Iterator[Array]:
+                if initial is not None:
+                    yield np.array([initial], dtype)
+                for cut in chunks(rows[at], _LEAF):
+                    part = np.asarray(rows[at][cut], dtype).reshape(-1)
+                    yield part if masks is None else part[masks[at][cut].reshape(-1)]
+
+            nodes = [_product(leaf) for leaf in _joined(elements(), _LEAF)]
+            while len(nodes) > 1:
+                nodes = [_product(leaf) for leaf in _joined(iter(nodes), _LEAF)]
+            out[at] = nodes[0][0] if nodes else 1
+        return self.deliver("prod", out.reshape(kept_shape(t.shape, call.axes)), kind, t, call)
+
+    def variances(self, op: str, t: HostArray, call: Call, rounded: str, ddof: float, mean: Any) -> Any:
+        """Variances of complex numbers, or about a mean that is given."""
+        from ._variance import variances
+        parts = (t.array.real, t.array.imag) if t.type in PART else (t.array,)
+        kind = PART.get(t.type, t.type)
+        if "bf16" in (kind, rounded):
+            raise TypeError(f"a {op} of bfloat16 has no mean=, nor is it of complex numbers")
+        shape = kept_shape(t.shape, call.axes)
+        if mean is not None:
+            mean = as_host_array(mean).array
+            try:
+                mean = np.broadcast_to(mean, shape)
+            except ValueError:
+                raise ValueError(f"mean= has shape {mean.shape}, the mean with keepdims=True {shape}") from None
+        value = variances(parts, "i8" if kind == "bool" else kind, call.axes, root=op == "std", out=rounded, mask=call.mask,
+                          ddof=ddof, mean=mean, device=call.device)
+        return self.deliver(op, value, rounded, t, call)
+
+    # ---- Segments and groups
+
+    def offsets(self, offsets: Any, t: HostArray) -> tuple[Array, int]:
+        """Return the places where segments begin, and the number of segments."""
+        places = np.asarray(as_host_array(offsets).array)
+        if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
+            raise TypeError("offsets are an array of integers of one dimension, one more than there are segments")
+        if places.dtype.itemsize not in (4, 8) or places.dtype.kind == "u" or not places.dtype.isnative:
+            places = places.astype(np.int64)
+        return np.ascontiguousarray(places), places.size - 1
+
+    def segments(self, p: _core.Problem, t: HostArray, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
+        """The values of segments along an axis: `places` is where they begin, or how many of one length they are."""
+
+        def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
+            if is_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, call.device):
+                p.segments(contiguous(row, DTYPE[t.type]), None, None, places, out, call.device)
+
+        def counts() -> Array:
+            return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
+
+        return self._by_rows(p, t, axis, count, call, reduce, counts, fill)
+
+    def ids(self, ids: Any, t: HostArray) -> HostArray:
+        return ids_of(ids)
+
+    def greatest_id(self, ids: HostArray) -> int:
+        if ids.array.size and is_in_order(ids.array):
+            return int(problem(("max",), ids.type).reduce(ids.array, None, None)[0])
+        return int(self.along(problem(("max",), ids.type), ids, Call((0,)))[0][0]) if ids.array.size else -1
+
+    def groups(self, p: _core.Problem, t: HostArray, axis: int, ids: HostArray, count: int, mask: Array | None,
+               skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
+        """The values of groups along an axis, by an id for each element."""
+        numbers, kind, among = ids.array, "u8" if ids.type == "bool" else ids.type, None
+        if count > _MANY_GROUPS and count > 4 * numbers.size:
+            among = _occurring(numbers, count, mask, skip_outside)
+            numbers, kind, mask = among.numbers, "i64", among.mask
+        here = count if among is None else among.found.size
+
+        def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
+            lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
+            orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (all elements at once are sorted for these)
+            if (orders or not lies) and not is_sorted and here <= _FEW_GROUPS and row.nbytes > BLOCK:
+                groups = _core.Groups(p, here)
+                try:
+                    groups_by_blocks(groups, row, t.type, mask, numbers, kind, skip_outside, call.device)
+                    groups.values(out)
+                    return
+                except (ValueError, OverflowError):  # which the call below raises, too, with the right numbers in its text
+                    pass
+            p.groups(contiguous(row, DTYPE[t.type]), None, None if mask is None else in_order(mask), in_order(numbers), kind, here,
+                     skip_outside, is_sorted, out, call.device)
+
+        def counts() -> Array:
+            elements: Array = np.empty(here, np.uint64)
+            ids = in_order(numbers)
+            problem(("count",), kind).groups(ids, None, None if mask is None else in_order(mask), ids, kind, here, skip_outside,
+                                             False, (elements,), call.device)
+            return elements
+
+        return self._by_rows(p, t, axis, count, call, reduce, counts, fill, among)
+
+    def _by_rows(self, p: _core.Problem, t: HostArray, axis: int, count: int, call: Call, reduce: Callable[..., None],
+                 counts: Callable[[], Array], fill: Any, among: _Occurring | None = None) -> list[Any]:
+        """Segments or groups along an axis: reduce(problem, row, results) for each of the rows that lie along it. `among`: the
+        only groups with elements, of which the results are."""
+        what = values_of(p)
+        rows = t.moved(axis).array
+        if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
+            # Of several values an index of nothing is no error.
+            p = problem((what[0][0], "count"), t.type)
+        here = count if among is None else among.found.size
+        arrays = [empty((*rows.shape[:-1], here), DTYPE[kind]) for _, kind in values_of(p)]
+        for at in indices(rows.shape[:-1]):
+            reduce(p, rows[at], tuple(array[at] for array in arrays))
+        if among is None:
+            check_empty(what, tuple(arrays), counts, fill)
+        else:
+            arrays = _spread(p, what, arrays, among.found, count, t.type, fill)
+        is_last = axis == t.array.ndim - 1
+        return [t.wrap(value if is_last else np.moveaxis(value, -1, axis), kind)
+                for value, kind in _shown_as(what, t.type, arrays[:len(what)], call.wanted)]
+
+
+HOST = Host()
+
+# ---- Products of complex numbers -------------------------------------------------------------------------------------
+
+_LEAF = 1 << 16  # elements that are multiplied at once: a whole subtree, as it is a power of two
+
+
+def _joined(parts: Iterator[Array], size: int) -> Iterator[Array]:
+    """The elements of some arrays in arrays of `size` elements, and a last one of those that are left."""
+    rest: list[Array] = []
+    count = 0
+    for part in parts:
+        if part.size:
+            rest.append(part)
+            count += part.size
+        while count >= size:
+            whole = np.concatenate(rest)
+            rest, count = [whole[size:]], count - size
+            yield whole[:size]
+    if count:
+        yield np.concatenate(rest)
+
+
+class _NumPy:
+    """The functions of a library that products() calls, by NumPy."""
+
+    join = staticmethod(np.concatenate)
+    where = staticmethod(np.where)
+
+
+def _product(x: Array) -> Array:
+    with np.errstate(all="ignore"):
+        real, imaginary = products(_NumPy, x.real.reshape(1, -1), x.imag.reshape(1, -1), None)
+    value = np.empty(1, x.dtype)
+    value.real, value.imag = real, imaginary
+    return value
+
+
+# ---- Segments and groups ---------------------------------------------------------------------------------------------
+
+
+def _segments_by_blocks(p: _core.Problem, row: Array, kind: str, offsets: Any, outs: tuple[Array, ...], device: str | None) -> bool:
+    """The segments of a row that does not lie in order, of which blocks are copied: as many segments as a block has room for,
+    or a part of one that has none. Returns False where offsets are wrong, or a value cannot be had: who reduces a copy of
+    the row will say which."""
+    if isinstance(offsets, int):
+        offsets = np.arange(offsets + 1, dtype=np.int64) * (row.size // offsets)
+    if offsets[0] < 0 or offsets[-1] > row.size or (offsets[1:] < offsets[:-1]).any():
+        return False
+    dtype = DTYPE[kind]
+    most, at = BLOCK // dtype.itemsize, 0
+    try:
+        while at < offsets.size - 1:
+            start = offsets[at]
+            end = max(at + 1, int(np.searchsorted(offsets, start + most, "right")) - 1)
+            if offsets[end] - start <= most:
+                p.segments(contiguous(row[start:offsets[end]], dtype), None, None, offsets[at:end + 1] - start,
+                           tuple(out[at:end] for out in outs), device)
+            else:
+                state = _core.State(p)
+                for first in range(int(start), int(offsets[end]), most):
+                    state.feed(contiguous(row[first:min(first + most, int(offsets[end]))], dtype), None, device)
+                for out, what, value in zip(outs, values_of(p), state.value()):
+                    store(out[at:end], what, value)
+            at = end
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def ids_of(ids: Any) -> HostArray:
+    try:
+        t = as_host_array(ids)
+    except TypeError as error:
+        raise TypeError(f"{error}; numpy.unique(ids, return_inverse=True)[1] makes ids of anything") from None
+    if t.array.dtype.kind not in "iub" or t.type == "bf16":
+        raise TypeError(f"ids are integers from 0 on, one an element, not {t.array.dtype}; "
+                        "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
+    if t.array.ndim != 1:
+        raise TypeError(f"ids have one dimension, one id for each element along the axis, not {t.array.ndim}: for elements of all "
+                        "dimensions give x.ravel() and ids.ravel()")
+    return t
+
+
+def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, numbers: Array, ids_kind: str, skip: bool,
+                     device: str | None) -> None:
+    """Adds the elements of a row to groups; of what does not lie in order blocks are copied."""
+    most = BLOCK // DTYPE[kind].itemsize
+    for at in range(0, row.size, most):
+        cut = slice(at, at + most)
+        groups.feed(contiguous(row[cut], DTYPE[kind]), None, None if mask is None else in_order(mask[cut]), in_order(numbers[cut]),
+                    ids_kind, skip, device)
+
+
+class _Occurring(NamedTuple):
+    """The groups that have elements, among many that have none."""
+
+    found: Array  # their ids, in order
+    numbers: Array  # for each element the place of its group in `found`
+    mask: Array | None
+
+
+def _occurring(numbers: Array, count: int, mask: Array | None, skip_outside: bool) -> _Occurring:
+    """Number the groups that occur. An id outside of [0, count) is an error, or its element is masked."""
+    inside = (numbers >= 0) & (numbers < count)
+    if not skip_outside:
+        outside = ~inside if mask is None else ~inside & mask
+        if outside.any():
+            at = int(outside.argmax())
+            raise ValueError(f"id {at} is {numbers[at]}, outside of the {count} groups")
+    kept = inside if mask is None else inside & mask
+    found = np.unique(numbers[kept])
+    places = np.searchsorted(found, numbers)
+    places[~kept] = 0
+    return _Occurring(found, places, None if kept.all() else kept)
+
+
+def _spread(p: _core.Problem, what: Sequence[tuple[str, str]], arrays: list[Array], found: Array, count: int, kind: str,
+            fill: Any) -> list[Array]:
+    """Return the results of all groups: those of `found` from `arrays`, and for all others the values of nothing."""
+    lone = next((name for name, _ in what if name in NO_IDENTITY), None)
+    if lone is not None and fill is None:
+        missing = int(np.argmax(found[:count] != np.arange(found.size))) if (found != np.arange(found.size)).any() else found.size
+        raise ValueError(f"result {missing} has no elements, so there is no {lone}")
+    nothing = tuple(np.empty(1, DTYPE[out]) for _, out in values_of(p))
+    p.groups(np.empty(0, DTYPE[kind]), None, None, np.empty(0, np.int64), "i64", 1, False, False, nothing, None)
+    wide = []
+    for (name, out), array, value in zip(what, arrays, nothing):
+        all_of_them = _full((*array.shape[:-1], count), fill_element(fill, name, out) if name in NO_IDENTITY else value[0])
+        all_of_them[..., found] = array
+        wide.append(all_of_them)
+    return wide
+
+
+# ---- Results of nothing ----------------------------------------------------------------------------------------------
+
+
+def _value_of_nothing(name: str, kind: str) -> Any:
+    """Return the engine's value of no elements."""
+    if name in ("argmin", "argmax"):
+        return np.iinfo(np.uint64).max
+    if kind == "bf16":
+        return 0x7F80 if name == "min" else 0xFF80
+    if kind in FLOATS:
+        return np.inf if name == "min" else -np.inf
+    return np.iinfo(DTYPE[kind]).max if name == "min" else np.iinfo(DTYPE[kind]).min
+
+
+def check_empty(what: Sequence[tuple[str, str]], arrays: tuple[Array, ...], counts: Callable[[], Array], fill: Any = None) -> None:
+    """Raise where a result of no elements has no value, such as a minimum; or put `fill` there.
+
+    counts() returns how many elements each result has, in an array that is broadcast to the results. It is called only if some
+    result has the value that the engine gives for nothing.
+    """
+    if not any(name in NO_IDENTITY and (array == _value_of_nothing(name, kind)).any() for (name, kind), array in zip(what, arrays)):
+        return
+    is_empty = np.asarray(counts()) == 0
+    if not is_empty.any():
+        return
+    for (name, kind), array in zip(what, arrays):
+        if name not in NO_IDENTITY:
+            continue
+        if fill is None:
+            raise ValueError(f"result {int(np.argmax(is_empty))} has no elements, so there is no {name}")
+        np.copyto(array, fill_element(fill, name, kind), where=is_empty)
