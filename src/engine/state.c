@@ -460,8 +460,9 @@ tally_status tally_state_print(const tally_state *state, size_t i, char *text, s
     const struct exact_sum *sum = sum_of(state, state->plan.value[i].op);
     if (!sum)
         return fail(TALLY_EUNSUPPORTED, "%s is no exact sum, whose digits could be printed",
-                    problem_has(&state->plan, MONOID_FAST) ? "a fast sum"
-                                                         : tally_op_name(state->plan.value[i].op));
+                    problem_has(&state->plan, MONOID_FAST)
+                        ? "a fast sum"
+                        : tally_op_name(state->plan.value[i].op));
     TALLY_PATH_OF(state_paths, STATE_PRINTED, (unsigned)state->plan.value[i].op,
                   (unsigned)state->plan.type);
     *length = exact_digits(sum, whole);
