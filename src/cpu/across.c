@@ -23,6 +23,7 @@
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
+#include "cpu/tuning.h"
 #include "exact/lower.h"
 #include "exact/round.h"
 
@@ -30,35 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH     1024 /* the most columns of a block */
-#define TILE_ROWS 16
-/* Elements that a thread adds up between two tests for a stop, in pieces of STOP_ROWS rows. */
-#define STOP_ELEMENTS ((size_t)1 << 19)
-#define STOP_ROWS     64
-_Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
-#define SEGMENTS_BLOCK  256  /* segments of a block */
-#define SHORT           32   /* elements: longer segments are folded one by one */
-#define TRANSPOSED_BEST 8    /* longer rows and segments try running totals first */
-#define RUN_BYTES       4096 /* longer rows do not try running totals */
-#define FOLD_COLS       64
-#define FOLD_LEAST      33                 /* elements: shorter rows are transposed */
-#define LONG_BYTES      ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
-#define PART_BYTES      ((size_t)256 << 10) /* least bytes of a block's elements that are worth a cut */
-/* A task has as many neighbouring blocks as these bytes hold, so that a thread prefetches its own. */
-#define GROUP_BYTES ((size_t)512 << 10)
-/* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */
-#define STREAM_BYTES ((size_t)16 << 20)
-/* The most bytes of a task: this bounds the time until a stop is noticed. */
-#define TASK_BYTES_MAX ((size_t)256 << 20)
+_Static_assert(ACROSS_STOP_ELEMENTS / ACROSS_WIDTH >= ACROSS_STOP_ROWS, "a piece has rows");
 
-/* Results of a few elements: columns of a block; those that are transposed at a time, and how far apart their rows lie,
- * which is no power of two. */
-#define FEW_WIDTH   512
-#define FEW_COLUMNS 128
-#define FEW_PITCH   (FEW_COLUMNS + COLUMN_STEP)
-/* Back-off: after k consecutive failures of a fast path - without states, or by running totals - it
- * is skipped for the next k blocks; k <= WAIT_MOST. */
-#define WAIT_MOST 64
+/* Elements from one transposed row of FEW_COLUMNS to the next: no power of two. */
+#define FEW_PITCH (FEW_COLUMNS + COLUMN_STEP)
 
 #define FORM_BIT(form) (1u << (form))
 
@@ -104,8 +80,8 @@ struct worker {
     uint64_t *fold, *transposed; /* planes of what is being folded, and these transposed */
     struct room tile, tile2;     /* elements of x and of y as rows of columns */
     double *value[4];            /* s, e, b; n */
-    uint64_t bits[WIDTH + COLUMN_STEP];
-    unsigned char ok[WIDTH + COLUMN_STEP];
+    uint64_t bits[ACROSS_WIDTH + COLUMN_STEP];
+    unsigned char ok[ACROSS_WIDTH + COLUMN_STEP];
     uint64_t *running; /* room for running totals of segments and rows */
     unsigned failed,
         wait;    /* consecutive failures of the fast path; blocks to skip it for (see WAIT_MOST) */
@@ -282,7 +258,7 @@ static int plan_way(struct across *a) {
         a->width = a->unit;
     } else if (k->x == 1 && k->length > 1) {
         a->way = DIRECT;
-        a->width = 4096 / a->element < WIDTH ? 4096 / a->element : WIDTH;
+        a->width = 4096 / a->element < ACROSS_WIDTH ? 4096 / a->element : ACROSS_WIDTH;
     } else {
         a->way = r->x == 1 && !s->y ? TRANSPOSED : COPIED;
         a->width = a->element == 8 ? 128 : 256;
@@ -390,7 +366,7 @@ static void add_run(const struct across *a, struct worker *h, uint64_t *planes, 
         return;
     }
     for (size_t m, at = 0; at < n; at += m) {
-        m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        m = n - at < ACROSS_TILE_ROWS ? n - at : ACROSS_TILE_ROWS;
         char *tile = room_for(h->tile, tile_bytes(a, m, a->width)),
              *tile2 = y ? room_for(h->tile2, tile_bytes(a, m, a->width)) : NULL;
         if (a->way == TRANSPOSED)
@@ -633,7 +609,7 @@ static int is_halted(const struct across *a) {
 /* Returns whether a task has to stop before the next `elements` elements. */
 static int halts(const struct across *a, struct worker *h, size_t elements) {
     h->since += elements;
-    if (h->since < STOP_ELEMENTS) return is_halted(a);
+    if (h->since < ACROSS_STOP_ELEMENTS) return is_halted(a);
     h->since = 0;
     return stop_shared(a->halt);
 }
@@ -645,7 +621,7 @@ static void add_part(const struct across *a, struct worker *h, uint64_t *planes,
                      size_t to) {
     const struct shaped *s = a->s;
     const ptrdiff_t element = (ptrdiff_t)a->element;
-    const size_t most = STOP_ELEMENTS / width / STOP_ROWS * STOP_ROWS;
+    const size_t most = ACROSS_STOP_ELEMENTS / width / ACROSS_STOP_ROWS * ACROSS_STOP_ROWS;
     size_t begin = 0, end = a->inner.length, runs = 1, first_run = 0;
     for (unsigned k = 0; k < a->outer; k++)
         runs *= s->reduced[k].length;
@@ -712,7 +688,7 @@ static void lower_magnitude(const struct across *a, struct worker *h, const uint
                             size_t stride, size_t width, tally_type out, const struct block *at,
                             unsigned v) {
     const tally_type type = a->p->type;
-    uint64_t least[WIDTH + COLUMN_STEP];
+    uint64_t least[ACROSS_WIDTH + COLUMN_STEP];
     lower_order(a, h, planes, stride, width, 0);
     memcpy(least, h->bits, width * sizeof *least);
     lower_order(a, h, planes, stride, width, 1);
@@ -1064,9 +1040,9 @@ static size_t larger(size_t a, size_t b) {
 static size_t tile_elements(const struct across *a) {
     const int segments = a->s->cut == TALLY_SEGMENTS;
     size_t most = 0;
-    if (a->way == TRANSPOSED || a->way == COPIED || segments) most = TILE_ROWS * a->width;
+    if (a->way == TRANSPOSED || a->way == COPIED || segments) most = ACROSS_TILE_ROWS * a->width;
     if (segments || a->few) most = larger(most, (size_t)FEW_ROWS * FEW_PITCH);
-    if (segments) most = larger(most, (size_t)(SHORT + GATHER_MORE) * COLUMN_STEP);
+    if (segments) most = larger(most, (size_t)(SEGMENTS_SHORT + GATHER_MORE) * COLUMN_STEP);
     return most;
 }
 
@@ -1075,7 +1051,7 @@ static size_t tile_elements(const struct across *a) {
 static void lay_out(const struct across *a, struct worker *h) {
     struct scratch *s = &h->scratch;
     const size_t fold = FOLD_STRIDE * a->planes, tile = tile_elements(a);
-    const size_t columns = (a->s->cut == TALLY_AXES ? a->width : WIDTH) + COLUMN_STEP;
+    const size_t columns = (a->s->cut == TALLY_AXES ? a->width : ACROSS_WIDTH) + COLUMN_STEP;
     const int runs = a->s->cut == TALLY_SEGMENTS || a->runs;
     h->planes = scratch_array(s, block_words(a), sizeof(uint64_t));
     h->fold = scratch_array(s, fold, sizeof(uint64_t));
@@ -1117,7 +1093,8 @@ static void finish_hands(struct across *a, unsigned threads, struct absence *abs
 /* Returns how many of `total` pieces of `bytes` bytes make a task, so that each thread gets several
  * tasks if there are enough pieces. */
 static size_t group_of(size_t total, size_t bytes, unsigned threads) {
-    const size_t group = GROUP_BYTES / (bytes + 1) + 1, most = total / ((size_t)threads * 8) + 1;
+    const size_t group = ACROSS_GROUP_BYTES / (bytes + 1) + 1,
+                 most = total / ((size_t)threads * 8) + 1;
     return group < most ? group : most;
 }
 
@@ -1127,7 +1104,7 @@ static void plan_parts(struct across *a, unsigned threads) {
     size_t parts = 1;
     if (threads > 1 && a->total < wanted) parts = (wanted + a->total - 1) / a->total;
     if (parts > bytes / PART_BYTES) parts = bytes / PART_BYTES;
-    if (parts < bytes / TASK_BYTES_MAX) parts = bytes / TASK_BYTES_MAX;
+    if (parts < bytes / ACROSS_TASK_BYTES) parts = bytes / ACROSS_TASK_BYTES;
     if (parts > length) parts = length;
     if (parts < 1) parts = 1;
     a->each = length > 0 ? (length + parts - 1) / parts : 1;
@@ -1266,7 +1243,7 @@ static void add_equal(const struct across *a, struct worker *h, const char *x, s
     const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
     TALLY_PATH_OF_VALUE(segments_paths, a->p, EVEN);
     for (size_t m, at = 0; at < n; at += m) {
-        m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        m = n - at < ACROSS_TILE_ROWS ? n - at : ACROSS_TILE_ROWS;
         char *tile = room_for(h->tile, tile_bytes(a, m, a->width));
         a->k->transpose[a->element](x + at * a->element, (ptrdiff_t)(n * a->element), count, m,
                                     a->width, tile);
@@ -1275,12 +1252,12 @@ static void add_equal(const struct across *a, struct worker *h, const char *x, s
     }
 }
 
-/* What is to be done with a segment: 1 ... SHORT: it is that long; then longer ones; then those that are no
+/* What is to be done with a segment: 1 ... SEGMENTS_SHORT: it is that long; then longer ones; then those that are no
  * column, as they have no elements, or so many that they are left. */
-#define KEYS (SHORT + 3)
+#define KEYS (SEGMENTS_SHORT + 3)
 static unsigned char key_of(const struct across *a, size_t length) {
     if (length == 0 || length * a->element >= LONG_BYTES) return KEYS - 1;
-    return (unsigned char)(length <= SHORT ? length : SHORT + 1);
+    return (unsigned char)(length <= SEGMENTS_SHORT ? length : SEGMENTS_SHORT + 1);
 }
 
 /* Sorts segments by their keys, to order[], and returns how many become columns: these come first, and of them the
@@ -1293,8 +1270,8 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
         at[1 + (key[i] = key_of(a, length[i]))]++;
     for (size_t k = 1; k < KEYS; k++)
         at[k + 1] += at[k];
-    *shorts = at[SHORT + 1];
-    const size_t all = at[SHORT + 2];
+    *shorts = at[SEGMENTS_SHORT + 1];
+    const size_t all = at[SEGMENTS_SHORT + 2];
     for (size_t i = 0; i < count; i++)
         order[at[key[i]]++] = (unsigned char)i;
     return all;
@@ -1386,7 +1363,7 @@ static void fold_sorted(struct across *a, struct worker *h, const size_t *start,
         least = n < least ? n : least;
         most = n > most ? n : most;
     }
-    if (least == most && most > 0 && most <= SHORT)
+    if (least == most && most > 0 && most <= SEGMENTS_SHORT)
         add_equal(a, h, s->x + start[0] * a->element, most, count);
     else {
         /* Prefetch the next block's elements, as this block's are read in another order. */

@@ -12,8 +12,6 @@
 
 #include "cpu/exponents.h"
 
-#define TERMS_AT_ONCE 256
-
 struct BINS {
     int used;
     size_t numbers; /* that have been added since the bins were last emptied */

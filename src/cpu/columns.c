@@ -30,7 +30,7 @@
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
         const int dense = (pitch) == (ptrdiff_t)(width * sizeof(element));                         \
-        const int apart = (pitch) >= APART || (pitch) <= -APART;                                   \
+        const int apart = (pitch) >= COLUMNS_APART || (pitch) <= -COLUMNS_APART;                   \
         const ptrdiff_t next = (pitch)*ROWS_AT_ONCE;                                               \
         const ptrdiff_t ahead = dense ? (next > 8192 ? next : 8192) : r1 < in->rows ? next : 4096; \
         element some[ROWS_AT_ONCE][STEP];                                                          \
@@ -51,8 +51,6 @@
         }                                                                                          \
     } while (0)
 _Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
-/* Bytes from one row to the next, from which on rows are read as streams of their own. */
-#define APART 1024
 #define WHOLE_ROWS(element, base, pitch, some, step)                                               \
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                (width - c) * sizeof(element), STEP * sizeof(element), (char *)(some), step)
@@ -240,8 +238,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     }
 
 /* Sums in one double. Rows are added as if nothing were left over; where something is, they are added once more, with
- * a bound, and the next TRY_AGAIN steps are not tried without one. */
-#define TRY_AGAIN 16
+ * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. */
 #define ONE_KERNEL(name, element, AGAIN)                                                           \
     static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
                                               const struct column_rows *in, size_t width) {        \
@@ -270,7 +267,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
                     KERNEL_PATH("with a bound, untried");                                          \
                 else                                                                               \
                     KERNEL_PATH("again with a bound");                                             \
-                wait = wait > 0 ? wait - 1 : TRY_AGAIN;                                            \
+                wait = wait > 0 ? wait - 1 : COLUMNS_TRY_AGAIN;                                    \
                 FETCH_AGAIN(s, e, b, at)                                                           \
                 AGAIN(element, name)                                                               \
             }                                                                                      \
@@ -854,16 +851,13 @@ ALWAYS_INLINE void rows_of_four_32(const char *x, size_t width, uint32_t *out) {
     }
 }
 
-/* Bytes ahead of a short row that are asked for. */
-#define AHEAD 8192
-
 static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, size_t columns,
                                   size_t width, char *to) {
     uint64_t *out = (uint64_t *)(void *)to;
     size_t r = 0;
-    const ptrdiff_t ahead = row >= 128 ? 8 * row : AHEAD;
+    const ptrdiff_t ahead = row >= 128 ? 8 * row : TRANSPOSE_AHEAD;
     for (; columns == 4 && row == 32 && r + 8 <= rows; r += 8) {
-        PREFETCH(x + (ptrdiff_t)r * 32, 256, AHEAD, 2);
+        PREFETCH(x + (ptrdiff_t)r * 32, 256, TRANSPOSE_AHEAD, 2);
         KERNEL_PATH("rows of four");
         rows_of_four_64(x + (ptrdiff_t)r * 32, width, out + r);
     }
@@ -922,9 +916,9 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
                                   size_t width, char *to) {
     uint32_t *out = (uint32_t *)(void *)to;
     size_t r = 0;
-    const ptrdiff_t ahead = row >= 128 ? 16 * row : AHEAD;
+    const ptrdiff_t ahead = row >= 128 ? 16 * row : TRANSPOSE_AHEAD;
     for (; columns == 4 && row == 16 && r + 16 <= rows; r += 16) {
-        PREFETCH(x + (ptrdiff_t)r * 16, 256, AHEAD, 2);
+        PREFETCH(x + (ptrdiff_t)r * 16, 256, TRANSPOSE_AHEAD, 2);
         KERNEL_PATH("rows of four");
         rows_of_four_32(x + (ptrdiff_t)r * 16, width, out + r);
     }

@@ -18,9 +18,8 @@
 #include <stdint.h>
 
 #define COLUMN_TYPES (TALLY_F64 + 1)
-/* What is summed by running totals at a time: elements, at most; words that this takes (segments.c). */
-#define SEGMENTS_PIECE 1024
-#define SEGMENTS_ROOM  (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
+/* The words that summing SEGMENTS_PIECE elements by running totals takes (segments.c). */
+#define SEGMENTS_ROOM (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
 
 /* Whole blocks of so many rows are written where segments become columns: rows behind the longest one. */
 #define GATHER_MORE 15

@@ -7,6 +7,7 @@
  * cache, so that they come from memory once.
  */
 #include "device/device.h"
+#include "cpu/tuning.h"
 
 #include "base/fpenv.h"
 #include "base/paths.h"
@@ -25,12 +26,8 @@
 #include <unistd.h>
 
 #define MAX_THREADS 4096
-/* Below this many bytes one core is done before another has woken up. */
-#define ALONE_BYTES      ((size_t)1 << 20)
-#define TASK_BYTES_MIN   ((size_t)128 << 10)
-#define TASK_BYTES_MAX   ((size_t)4 << 20)
-#define ALONE_TASK_BYTES ((size_t)4 << 20)
-_Static_assert(ALONE_TASK_BYTES <= FOLD_MAX, "kernels are promised no more elements than that");
+_Static_assert(ARRAY_ALONE_TASK_BYTES <= FOLD_MAX,
+               "kernels are promised no more elements than that");
 
 struct slot { /* a thread's own state, on cache lines of its own */
     _Alignas(64) struct state state;
@@ -87,13 +84,6 @@ static void note_products(const struct problem *p, const char *x, const char *y,
 }
 
 /* ---- One thread's work -------------------------------------------------------------------- */
-
-/* Bytes of a block that is searched for an extreme and its index. They stay in the second-level cache, as a block
- * that has a new extreme is gone through again to find where it is. */
-#define SEARCH_BYTES ((size_t)512 << 10)
-/* Bytes of a block that several monoids fold in turn: it stays in the second-level cache. Problems that
- * a few elements may decide test for that after each such block. */
-#define SHARED_BYTES ((size_t)256 << 10)
 
 static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct problem *p) {
     switch (p->extremes & (WANT_LEAST | WANT_GREATEST)) {
@@ -298,8 +288,8 @@ static void fold_task(void *context, size_t task, unsigned worker) {
  * So a slow thread does not delay the others for long. */
 static size_t task_elements(const struct cpu_device *d, size_t n, size_t element) {
     size_t bytes = n * element / d->threads / 8;
-    if (bytes < TASK_BYTES_MIN) bytes = TASK_BYTES_MIN;
-    if (bytes > TASK_BYTES_MAX) bytes = TASK_BYTES_MAX;
+    if (bytes < ARRAY_TASK_BYTES_MIN) bytes = ARRAY_TASK_BYTES_MIN;
+    if (bytes > ARRAY_TASK_BYTES_MAX) bytes = ARRAY_TASK_BYTES_MAX;
     return (bytes / element + TREE_LEAF - 1) / TREE_LEAF * TREE_LEAF;
 }
 
@@ -310,7 +300,7 @@ static size_t task_count(size_t n, size_t task) {
 /* Returns whether n elements are worth waking threads for, and the threads are free; then claims
  * the pool. */
 static int claim_threads(struct cpu_device *d, size_t n, size_t element) {
-    return d->threads > 1 && n * element >= ALONE_BYTES && pool_claim(d->pool);
+    return d->threads > 1 && n * element >= ARRAY_ALONE_BYTES && pool_claim(d->pool);
 }
 
 static tally_status cpu_fold(tally_device *device, const struct problem *p, const struct slice *in,
@@ -333,7 +323,7 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
         pool_release(d->pool);
     } else {
         /* Not all at once: kernels read several places in turn, and these should lie near. */
-        const size_t most = ALONE_TASK_BYTES / job.element;
+        const size_t most = ARRAY_ALONE_TASK_BYTES / job.element;
         const int on_copy = in->n > most && stop_possible(); /* a stop leaves `into` as it was */
         struct state copy;
         if (on_copy) {
@@ -415,7 +405,7 @@ static tally_status cpu_read(tally_device *device, const void *bytes, size_t siz
     struct cpu_device *d = (struct cpu_device *)device;
     double best = -1;
     for (int k = 0; k < 3; k++) {
-        struct read_job job = {d->kernels->read[k], bytes, size, TASK_BYTES_MAX};
+        struct read_job job = {d->kernels->read[k], bytes, size, ARRAY_TASK_BYTES_MAX};
         double before = now();
         if (claim_threads(d, size, 1)) {
             TALLY_PATH("all threads");

@@ -28,11 +28,12 @@
 _Static_assert(2 * DIGIT <= 52, "the product of two digits keeps tau's exponent");
 #endif
 
-#define STREAMS       4
-#define CHUNK_VECTORS 256
+#define STREAMS       DIGITS_STREAMS
+#define CHUNK_VECTORS DIGITS_CHUNK_VECTORS
 #define CHUNK         (CHUNK_VECTORS * LANES(double))
 #define MAX_DIGITS    MAX_LEVELS /* at most 5: see close() */
 #define LEAST_E       ((2 * DIGIT * MAX_DIGITS - 1074) / 2)
+_Static_assert(CHUNK_VECTORS <= 1 << 8, "a lane stays below 2^59");
 
 /* Sums of integers: of mi mj for i <= j in [i][j], of mk in [MAX_DIGITS][k]. The lower and the upper halves are summed
  * in lanes; each chunk adds 2^63 to each lane's sum besides, so that none is negative. */

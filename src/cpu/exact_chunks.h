@@ -19,9 +19,6 @@
 #endif
 #define ONE_DEPTH "LEVELS take all exponents of these terms"
 
-#define MAX_PATIENCE 256
-#define MAX_DEPTH    64
-
 struct PROGRESS {
     STATE *sum;
     struct WINDOW window;

@@ -15,8 +15,6 @@
 #ifndef EXPONENTS_MOST
 #define COUNT_ONE      ((uint64_t)1 << 48)
 #define EXPONENTS_MOST 65535
-/* How many exponents' words are added up in one 128-bit integer before it goes to the superaccumulator. */
-#define EXPONENTS_SPAN 40
 
 /* Adds v to *sum in one instruction, where compilers load, add and store. */
 ALWAYS_INLINE void add_to_word(uint64_t *sum, uint64_t v) {
@@ -96,6 +94,7 @@ static void INSTANCE(hand_words_over)(const struct INSTANCE(exponents) * t, __in
                                       struct exact_sum *s) {
     struct superacc *limbs = exact_sum_limbs(s);
     __int128 sum = 0;
+    _Static_assert(83 + EXPONENTS_SPAN + 1 <= 127, "what is collected fits");
     for (int collected = 0, e = (int)FIELDS - 2; e > 0; e--) {
         sum = 2 * sum + INSTANCE(word_total)(t, e);
         if (e == 1) sum += more + INSTANCE(word_total)(t, 0); /* these have one unit */

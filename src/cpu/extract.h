@@ -43,10 +43,11 @@
  * less than 2^22 chunks.
  */
 
-#define STREAMS       4
-#define CHUNK_VECTORS 256
+#define STREAMS       EXTRACT_STREAMS
+#define CHUNK_VECTORS EXTRACT_CHUNK_VECTORS
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
-#define AHEAD         (PAIRED ? 2048 : 2560) /* prefetch distance in bytes, from a stream's element */
+#define AHEAD         (PAIRED ? EXTRACT_PAIRED_AHEAD : EXTRACT_AHEAD) /* bytes, from a stream's element */
+_Static_assert(CHUNK_VECTORS <= 1 << 8, "a lane's integers are bounded by such chunks");
 
 /* A window: the sums extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA), in
  * lanes, by the lower and upper halves of their integers. Each half is HALF_RANGE too large for

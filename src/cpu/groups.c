@@ -9,12 +9,10 @@
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
+#include "cpu/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The elements of a thread's part, at least. */
-#define PART_MIN ((size_t)1 << 16)
 
 /* Returns whether all values are sums, means and counts, of a type that few_sums() takes. */
 static int are_sums(const struct problem *p) {
@@ -60,9 +58,6 @@ struct sort_job {
     int halt; /* stop_shared()'s */
 };
 
-/* Elements after which a thread asks whether to stop: a power of two. */
-#define STOP_EVERY ((size_t)1 << 18)
-
 static size_t part_end(const struct sort_job *job, size_t part) {
     return part + 1 == job->parts ? job->s->n : (part + 1) * job->part;
 }
@@ -72,22 +67,19 @@ static int is_left_out(const struct sort_job *job, uint64_t id) {
     return id >= job->s->results || (job->only && !job->only[id]);
 }
 
-/* Ids that are compared at once. */
-#define RUN 32
-
 #define RUNS(type)                                                                                 \
     do {                                                                                           \
         const type *x = (const type *)s->ids + i;                                                  \
-        for (; run + RUN < most && x[run + RUN] == x[0]; run += RUN) {                             \
+        for (; run + GROUPS_RUN < most && x[run + GROUPS_RUN] == x[0]; run += GROUPS_RUN) {        \
             type differ = 0;                                                                       \
-            for (size_t k = 1; k < RUN; k++)                                                       \
+            for (size_t k = 1; k < GROUPS_RUN; k++)                                                \
                 differ |= (type)(x[run + k] ^ x[0]);                                               \
             if (differ) break;                                                                     \
         }                                                                                          \
     } while (0)
 
 /* Returns how many of the `most` ids from number i on are the same as that, and follow it without
- * another: as many times RUN, and at least one is left. */
+ * another: as many times GROUPS_RUN, and at least one is left. */
 static size_t same_ids(const struct shaped *s, size_t i, size_t most) {
     size_t run = 0;
     switch (type_size(s->ids_type)) {
@@ -116,7 +108,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
     memset(count, 0, groups * sizeof *count);
     uint64_t before = begin > 0 ? id_at(s->ids, s->ids_type, begin - 1) : 0;
     for (size_t i = begin; i < end; i++) {
-        if (i % STOP_EVERY == 0 && stop_shared(&job->halt)) break;
+        if (i % GROUPS_STOP_EVERY == 0 && stop_shared(&job->halt)) break;
         const uint64_t id = id_at(s->ids, s->ids_type, i);
         if (fall == SIZE_MAX && (id < before || is_left_out(job, id) || (s->mask && !s->mask[i])))
             fall = i;
@@ -129,7 +121,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
         else if (id >= groups && !s->skip_outside && bad == SIZE_MAX)
             bad = i;
         if (id == before && !s->mask) { /* as sorted ids are: many at once */
-            const size_t here = STOP_EVERY - i % STOP_EVERY;
+            const size_t here = GROUPS_STOP_EVERY - i % GROUPS_STOP_EVERY;
             TALLY_PATH("a run of one id");
             const size_t run = same_ids(s, i, here < end - i ? here : end - i);
             if (!is_left_out(job, id)) count[id] += (int64_t)run;
@@ -145,7 +137,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
     do {                                                                                           \
         type *to = (type *)(void *)job->x;                                                         \
         for (size_t i = begin; i < end; i++) {                                                     \
-            if (i % STOP_EVERY == 0 && stop_shared(&job->halt)) return;                            \
+            if (i % GROUPS_STOP_EVERY == 0 && stop_shared(&job->halt)) return;                     \
             const uint64_t id = id_at(s->ids, s->ids_type, i);                                     \
             if ((s->mask && !s->mask[i]) || is_left_out(job, id)) continue;                        \
             const int64_t at = next[id]++;                                                         \
@@ -251,8 +243,8 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
 static tally_status sort_some(struct cpu_device *d, const struct shaped *s,
                               const unsigned char *only, struct sorted *out) {
     struct sort_job job = {.s = s, .only = only, .parts = 1, .element = type_size(s->p->type)};
-    if (d->threads > 1 && s->n / PART_MIN > 1 && s->results <= s->n / 4)
-        job.parts = s->n / PART_MIN < d->threads ? s->n / PART_MIN : d->threads;
+    if (d->threads > 1 && s->n / GROUPS_PART_LEAST > 1 && s->results <= s->n / 4)
+        job.parts = s->n / GROUPS_PART_LEAST < d->threads ? s->n / GROUPS_PART_LEAST : d->threads;
     job.part = s->n / job.parts;
     tally_status status = TALLY_OK;
     lay_out_counts(&job);
@@ -275,16 +267,6 @@ struct group_sum {
     double s, e, b;
     uint64_t n;
 };
-
-/* Sums of no more groups than FEW_GROUPS stay in the caches: they are added to as the elements
- * come. So are those of more groups, fetched ahead, where each thread's sums have MEAN_LEAST
- * elements on average. */
-#define FEW_GROUPS ((size_t)1 << 18)
-#define MEAN_LEAST 4
-#define AHEAD      16 /* elements */
-#define CHUNK      1024
-/* The most elements of a task: this bounds the time until a stop is noticed. */
-#define TASK_MAX ((size_t)1 << 20)
 
 /* A thread's integers of a group: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
 struct group_integers {
@@ -466,7 +448,7 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     struct group_sum *sums = own->sums;
     struct group_integers *integers = own->integers;
     struct window *w = &own->window;
-    int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
+    int64_t high[GROUPS_CHUNK + COLUMN_STEP], low[GROUPS_CHUNK + COLUMN_STEP];
     if (w->pause > 0) {
         TALLY_PATH("in doubles, untried");
         w->pause--;
@@ -492,7 +474,8 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     w->left -= n;
     for (size_t i = 0; i < n; i++) {
         struct group_integers *g = &integers[id[i]];
-        if (job->fetches) __builtin_prefetch(&integers[id[i + AHEAD < n ? i + AHEAD : i]], 1);
+        if (job->fetches)
+            __builtin_prefetch(&integers[id[i + GROUPS_AHEAD < n ? i + GROUPS_AHEAD : i]], 1);
         two_integers sum;
         memcpy(&sum, g, sizeof sum);
         sum += (two_integers){high[i], low[i]};
@@ -505,16 +488,16 @@ static void sums_task(void *context, size_t task, unsigned worker) {
     struct sums_job *job = context;
     const struct shaped *s = job->s;
     const uint32_t groups = (uint32_t)s->results;
-    uint32_t id[CHUNK];
-    double x[CHUNK + COLUMN_STEP] = {0};
+    uint32_t id[GROUPS_CHUNK];
+    double x[GROUPS_CHUNK + COLUMN_STEP] = {0};
     const size_t begin = task * job->part,
                  end = s->n - begin < job->part ? s->n : begin + job->part;
     for (size_t m, at = begin; at < end; at += m) {
-        m = end - at < CHUNK ? end - at : CHUNK;
+        m = end - at < GROUPS_CHUNK ? end - at : GROUPS_CHUNK;
         narrow_ids(s, job->k, at, m, id);
         const char *from = s->x + at * job->element;
         const double *values = x;
-        if (s->p->type == TALLY_F64 && m == CHUNK && (uintptr_t)from % sizeof *x == 0)
+        if (s->p->type == TALLY_F64 && m == GROUPS_CHUNK && (uintptr_t)from % sizeof *x == 0)
             values = (const double *)(const void *)from; /* as they lie */
         else {
             widen_elements(s->p->type, from, m, x);
@@ -566,11 +549,11 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
                       const struct group_sum *sums, unsigned char *left) {
     const int floating = type_is_float(s->p->type);
     int any = 0;
-    for (size_t first = 0; first < s->results; first += CHUNK) {
-        double a[CHUNK], e[CHUNK], b[CHUNK], n[CHUNK];
-        uint64_t bits[CHUNK];
-        unsigned char ok[CHUNK];
-        const size_t m = s->results - first < CHUNK ? s->results - first : CHUNK;
+    for (size_t first = 0; first < s->results; first += GROUPS_CHUNK) {
+        double a[GROUPS_CHUNK], e[GROUPS_CHUNK], b[GROUPS_CHUNK], n[GROUPS_CHUNK];
+        uint64_t bits[GROUPS_CHUNK];
+        unsigned char ok[GROUPS_CHUNK];
+        const size_t m = s->results - first < GROUPS_CHUNK ? s->results - first : GROUPS_CHUNK;
         for (unsigned v = 0; v < s->p->values; v++) {
             const tally_op op = s->p->value[v].op;
             const tally_type out = s->p->value[v].type;
@@ -578,7 +561,7 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
             memset(e, 0, sizeof e);
             memset(b, 0, sizeof b);
             memset(ok, 1, sizeof ok);
-            for (size_t i = 0; i < CHUNK; i++)
+            for (size_t i = 0; i < GROUPS_CHUNK; i++)
                 n[i] = 1;
             for (size_t i = 0; i < m; i++) {
                 const struct group_sum *g = &sums[first + i];
@@ -645,7 +628,7 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
                            .bad = SIZE_MAX,
                            .fetches = s->results > FEW_GROUPS};
     if (!are_sums(s->p) || s->results > s->n || s->sorted || look_sorted(s)) return 0;
-    if (job.fetches && s->n / s->results / d->threads < MEAN_LEAST) return 0;
+    if (job.fetches && s->n / s->results / d->threads < GROUPS_MEAN_LEAST) return 0;
     if (!make_sums(&job, d->threads)) {
         TALLY_PATH("no memory");
         free_sums(&job, d->threads);
@@ -654,8 +637,8 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
     TALLY_PATH_OF_VALUE(groups_paths, s->p, ADDED);
     if (job.fetches) TALLY_PATH("more groups than the caches hold");
     if (s->mask) TALLY_PATH("a mask");
-    job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
-    if (job.part > TASK_MAX) job.part = TASK_MAX;
+    job.part = s->n / d->threads / 16 / GROUPS_CHUNK * GROUPS_CHUNK + GROUPS_CHUNK;
+    if (job.part > GROUPS_TASK) job.part = GROUPS_TASK;
     *status = cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
     if (*status == TALLY_OK && job.bad != SIZE_MAX && !s->skip_outside)
         *status = shape_bad_id(s, job.bad);

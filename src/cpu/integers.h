@@ -19,7 +19,7 @@
  * that, so almost all work is a search, which vectors do.
  */
 
-#define STREAMS   4
+#define STREAMS   INTEGER_STREAMS
 #define WIDE_BITS (BITS == 64 ? 32 : BITS)
 
 /* Vectors that a wide lane can take before it could overflow: two halves below 2^BITS each. */

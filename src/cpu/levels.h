@@ -20,12 +20,12 @@
 #define LEVELS_ALL 6
 #define TOP        134
 #define DROP       47
-#define LEVEL_LOAD 16 /* the most numbers that a lane takes before it is read off */
-#define AT_ONCE    10 /* vectors of doubles */
+#define LEVEL_LOAD 16             /* the most numbers that a lane takes before it is read off */
+#define AT_ONCE    LEVELS_AT_ONCE /* vectors of doubles */
 #define LEVELLED   (AT_ONCE * LANES(double)) /* numbers of a turn that go to levels, */
-#define WORDED     48                        /* and numbers behind them that go to words */
+#define WORDED     LEVELS_WORDED             /* and numbers behind them that go to words */
 #define TURN       (LEVELLED + WORDED)
-#define TURNS      2
+#define TURNS      LEVELS_TURNS
 #define BLOCK      (TURNS * TURN)
 #define BLOCKS_MAX ((size_t)512)
 _Static_assert(128 + 4 <= TOP - 1 && TOP - 53 + 4 <= TOP - DROP - 1, "a level stays near sigma");

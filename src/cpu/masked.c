@@ -14,19 +14,12 @@
 #include "base/types.h"
 #include "base/unaligned.h"
 #include "cpu/rows.h"
+#include "cpu/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK     ((size_t)32 << 10) /* elements of a block, unless COLUMNS rows have more */
-#define ROWS_MOST ((size_t)8 << 10)  /* rows of a block */
-#define EACH_MOST ((size_t)8 << 10)  /* elements of a row; longer ones are left */
-/* The most and the least rows that are packed together, and how many elements of each are prefetched. */
-#define COLUMNS    ((size_t)64)
-#define COLUMNS_IN ((size_t)8)
-#define AHEAD      8
-#define PADDING    256 /* bytes: kernels read whole vectors */
-#define TASK_BYTES ((size_t)1 << 20)
+#define PADDING 256 /* bytes: kernels read whole vectors */
 
 /* Indices of the first element of a row, or of a run of its elements. */
 struct spot {
@@ -41,7 +34,7 @@ struct worker {
     /* Of each element its place in its row, hidden ones counted; NULL where no index is wanted. */
     uint32_t *position;
     int64_t *start; /* [rows + 1] */
-    uint32_t cursor[COLUMNS];
+    uint32_t cursor[MASKED_COLUMNS];
     void *out[TALLY_VALUES_MAX]; /* the block's results */
 };
 
@@ -69,9 +62,9 @@ struct job {
         const type *from = (const type *)(const void *)x + (ptrdiff_t)i * x_step;                  \
         const unsigned char *shown = mask + (ptrdiff_t)i * mask_step;                              \
         type *into = (type *)(void *)to;                                                           \
-        if (i + AHEAD < n && x_row == 1)                                                           \
+        if (i + MASKED_AHEAD < n && x_row == 1)                                                    \
             for (size_t c = 0; c < rows; c += 64 / sizeof(type))                                   \
-                __builtin_prefetch(from + (ptrdiff_t)AHEAD * x_step + c);                          \
+                __builtin_prefetch(from + (ptrdiff_t)MASKED_AHEAD * x_step + c);                   \
         for (size_t c = 0; c < rows; c++) {                                                        \
             const uint32_t at = cursor[c];                                                         \
             const uint32_t passes = shown[(ptrdiff_t)c * mask_row] != 0;                           \
@@ -202,7 +195,7 @@ static void bring_together(const struct job *job, struct worker *h, size_t to, s
     const struct extent *inner = &job->reduced, *row = &job->kept;
     const uint32_t spare = (uint32_t)job->room;
     struct runs r = {.at = at};
-    uint32_t count[COLUMNS] = {0};
+    uint32_t count[MASKED_COLUMNS] = {0};
     do
         for (size_t i = 0; i < inner->length; i++) {
             const unsigned char *mask = s->mask + r.at.mask + (ptrdiff_t)i * inner->mask;
@@ -222,7 +215,7 @@ static void bring_together(const struct job *job, struct worker *h, size_t to, s
             note_positions(h, h->cursor[c], (size_t)end[c], mask + (ptrdiff_t)c * row->mask,
                            inner->mask, inner->length, r.done);
         if (s->y) {
-            uint32_t cursor[COLUMNS];
+            uint32_t cursor[MASKED_COLUMNS];
             memcpy(cursor, h->cursor, sizeof cursor);
             spread(h->y, spare, cursor, element_at(job, s->y, r.at.y), inner->y, row->y,
                    job->element, mask, inner->mask, row->mask, inner->length, rows);
@@ -280,7 +273,7 @@ static void bring_block(const struct job *job, struct worker *h, size_t row, siz
         return;
     }
     for (size_t i = 0; i < rows;) {
-        const size_t most = job->together ? COLUMNS : rows;
+        const size_t most = job->together ? MASKED_COLUMNS : rows;
         struct spot at = spot_of_row(s, row + i);
         size_t beside = job->kept.length - (row + i) % job->kept.length;
         if (beside > rows - i) beside = rows - i;
@@ -288,12 +281,12 @@ static void bring_block(const struct job *job, struct worker *h, size_t row, siz
         int64_t *end = h->start + i + 1;
         i += beside;
         TALLY_PATH_OF_VALUE(masked_paths, s->p,
-                            job->adjacent                           ? ADJACENT
-                            : job->together && beside >= COLUMNS_IN ? TOGETHER
-                                                                    : ONE_BY_ONE);
+                            job->adjacent                                     ? ADJACENT
+                            : job->together && beside >= MASKED_COLUMNS_LEAST ? TOGETHER
+                                                                              : ONE_BY_ONE);
         if (job->adjacent) {
             bring_adjacent(job, h, (size_t)end[-1], at, row, beside, end);
-        } else if (job->together && beside >= COLUMNS_IN) {
+        } else if (job->together && beside >= MASKED_COLUMNS_LEAST) {
             bring_together(job, h, (size_t)end[-1], at, beside, end);
         } else
             for (; end <= h->start + i; end++) {
@@ -365,9 +358,9 @@ static tally_status reduce_block(struct job *job, struct worker *h, size_t row, 
 /* Returns how many rows from this one on make a block; 0 if this one is too long for a block. */
 static size_t rows_of_block(const struct job *job, size_t row, size_t end) {
     size_t rows = 0, n = 0;
-    for (; row + rows < end && rows < ROWS_MOST; rows++) {
+    for (; row + rows < end && rows < MASKED_ROWS; rows++) {
         const size_t length = length_of_row(job->s, row + rows);
-        if (length > EACH_MOST || n + length > job->room) break;
+        if (length > MASKED_EACH || n + length > job->room) break;
         n += length;
     }
     return rows;
@@ -406,9 +399,9 @@ static void lay_out(const struct job *job, struct worker *h) {
     h->x = scratch_array(s, elements, job->element);
     if (job->s->y) h->y = scratch_array(s, elements, job->element);
     if (p->extremes & WANT_INDEX) h->position = scratch_array(s, job->room, sizeof *h->position);
-    h->start = scratch_array(s, ROWS_MOST + 1, sizeof *h->start);
+    h->start = scratch_array(s, MASKED_ROWS + 1, sizeof *h->start);
     for (unsigned v = 0; v < p->values; v++)
-        h->out[v] = scratch_array(s, ROWS_MOST, type_size(p->value[v].type));
+        h->out[v] = scratch_array(s, MASKED_ROWS, type_size(p->value[v].type));
 }
 
 static int make_workers(struct job *job, const struct cpu_device *d) {
@@ -435,10 +428,10 @@ static int is_step(const struct extent *e, size_t stride, const char *y) {
 
 int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                tally_status *status) {
-    struct job job = {.s = s, .element = type_size(s->p->type), .room = BLOCK};
+    struct job job = {.s = s, .element = type_size(s->p->type), .room = MASKED_BLOCK};
     const size_t n = s->cut == TALLY_SEGMENTS ? s->n : s->results * s->each;
     *todo = NULL;
-    if (!s->mask || n == 0 || n / s->results > EACH_MOST) return 0;
+    if (!s->mask || n == 0 || n / s->results > MASKED_EACH) return 0;
     job.kept = s->keeps ? s->kept[s->keeps - 1] : (struct extent){.length = 1};
     job.reduced = s->reduces ? s->reduced[s->reduces - 1] : (struct extent){.length = 1};
     if (s->cut == TALLY_SEGMENTS) job.kept = (struct extent){.length = s->results, .out = 1};
@@ -446,10 +439,11 @@ int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **tod
                    (s->keeps == 0 || is_step(&job.kept, s->each, s->y));
     job.together = s->cut == TALLY_AXES && s->keeps > 0 && s->reduces > 0 &&
                    magnitude(job.kept.x) < magnitude(job.reduced.x);
-    if (job.together && job.room < COLUMNS * s->each) job.room = COLUMNS * s->each;
-    job.group = TASK_BYTES / (n / s->results * job.element + 1) + 1;
+    if (job.together && job.room < MASKED_COLUMNS * s->each) job.room = MASKED_COLUMNS * s->each;
+    job.group = MASKED_TASK_BYTES / (n / s->results * job.element + 1) + 1;
     if (job.group > s->results / d->threads / 8 + 1) job.group = s->results / d->threads / 8 + 1;
-    if (job.together) job.group = (job.group + COLUMNS - 1) / COLUMNS * COLUMNS;
+    if (job.together)
+        job.group = (job.group + MASKED_COLUMNS - 1) / MASKED_COLUMNS * MASKED_COLUMNS;
     job.todo = calloc(s->results, 1);
     if (!job.todo || !make_workers(&job, d))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");

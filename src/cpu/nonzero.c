@@ -9,7 +9,7 @@
 
 /* most: vectors that a lane's count takes. up: 1 for floats, whose sign bit is shifted out. Four streams, as memory
  * likes them (read.c). */
-#define STREAMS 4
+#define STREAMS NONZERO_STREAMS
 #define NONZERO(name, type, most, up)                                                              \
     void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \
         KERNEL_PATH("");                                                                           \

@@ -37,7 +37,7 @@
         order_##name(x, n, BOTH, state);                                                           \
     }
 
-#define AT_ONCE 4
+#define AT_ONCE ORDER_AT_ONCE
 
 #define INTEGER_ORDER(name, type)                                                                  \
     ALWAYS_INLINE void order_##name(const void *array, size_t n, int want, struct extremes *e) {   \

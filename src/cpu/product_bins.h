@@ -12,7 +12,6 @@
  */
 
 #ifndef PRODUCTS_MAX
-#define BIN_BLOCK    256
 #define PRODUCTS_MAX ((size_t)1 << 17)
 #define PRODUCT_BINS ((2 * 2046 >> 2) + 1)
 #define SUM_BINS     ((2046 >> 2) + 1)

@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "base/types.h"
 #include "base/unaligned.h"
+#include "cpu/tuning.h"
 #include "device/fold.h"
 
 #include <stdlib.h>
@@ -14,22 +15,11 @@
 
 /* Elements that are gathered before they are folded: a leaf of the canonical tree. */
 #define PIECE TREE_LEAF
-/* What a row costs besides its elements, in elements. */
-#define ROW_WEIGHT 64
-/* Below this many bytes one core is done before another has woken up. */
-#define ALONE_BYTES ((size_t)1 << 19)
-/* A run of fewer bytes is gathered with others rather than folded where it lies. */
-#define DIRECT_BYTES 2048
-/* The most bytes of a run that are folded between two tests for a stop. */
-#define DIRECT_BYTES_MAX ((size_t)4 << 20)
-/* Tasks, at most, and the weight of one (row_weight()), at least. */
-#define TASKS_MAX   512
-#define TASK_WEIGHT ((size_t)1 << 15)
 
 tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
                        void (*body)(void *context, size_t task, unsigned worker), void *context) {
     int stopped = 0;
-    if (d->threads > 1 && tasks > 1 && bytes >= ALONE_BYTES && pool_claim(d->pool)) {
+    if (d->threads > 1 && tasks > 1 && bytes >= ROWS_ALONE_BYTES && pool_claim(d->pool)) {
         stopped = pool_loop(d->pool, tasks, body, context);
         TALLY_PATH("all threads");
         pool_release(d->pool);
@@ -466,8 +456,8 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
     if (job.count == 0) return TALLY_OK;
     const size_t weight = job.weight = row_weight(&job, job.count);
     job.task = weight / d->threads / 16 + 1;
-    if (job.task < TASK_WEIGHT) job.task = TASK_WEIGHT;
-    if (job.task < weight / TASKS_MAX + 1) job.task = weight / TASKS_MAX + 1;
+    if (job.task < ROWS_TASK_WEIGHT) job.task = ROWS_TASK_WEIGHT;
+    if (job.task < weight / ROWS_TASKS_MOST + 1) job.task = weight / ROWS_TASKS_MOST + 1;
     if (d->threads == 1) job.task = weight;
     const size_t tasks = weight / job.task + (weight % job.task != 0);
     job.workers = aligned_alloc(64, d->threads * sizeof *job.workers);

@@ -9,12 +9,11 @@
 #include "cpu/kernels.h"
 #include "cpu/masked.h"
 #include "cpu/rows.h"
+#include "cpu/tuning.h"
 
 #include <stdlib.h>
 
 /* ---- Offsets -------------------------------------------------------------------------------- */
-
-#define OFFSETS_TASK ((size_t)1 << 16)
 
 struct offsets_job {
     const struct shaped *s;

@@ -12,6 +12,7 @@
 #include "base/unaligned.h"
 #include "cpu/kernel_path.h"
 #include "cpu/prefetch.h"
+#include "cpu/tuning.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -70,8 +71,6 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
  * */
 #define PREFETCH_PLAIN(p, bytes, distance, level)                                                  \
     PREFETCH(p, bytes, (distance)&cpu_prefetches, level)
-/* What suits such a kernel if it reads one stream, so many bytes ahead. */
-#define STREAM_AHEAD             16384
 #define PREFETCH_AHEAD(p, bytes) PREFETCH_PLAIN(p, bytes, STREAM_AHEAD, 2)
 
 #ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */

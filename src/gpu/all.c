@@ -15,18 +15,11 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/types.h"
+#include "gpu/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Bytes of a task: a device gets two or more, so that all end at about the same time; a megabyte is worth a call's
- * start, and after 256 that is nothing. Of an array of fewer than two times DEVICE_LEAST bytes, one device is sooner
- * done than several, whose threads meet; and so on for each further one. */
-#define TASKS_EACH   2
-#define DEVICE_LEAST ((size_t)16 << 20)
-#define TASK_LEAST   ((size_t)1 << 20)
-#define TASK_MOST    ((size_t)256 << 20)
 
 struct all_device {
     tally_device base;
@@ -103,8 +96,9 @@ static struct slice task_slice(const struct job *w, size_t task) {
 
 /* Cuts the array into tasks of multiples of `grain` elements; returns how many there are. */
 static size_t cut(struct job *w, size_t grain) {
-    const size_t even = w->in.n / (w->devices * TASKS_EACH), least = TASK_LEAST / w->element;
-    const size_t most = TASK_MOST / w->element;
+    const size_t even = w->in.n / (w->devices * ALL_TASKS_EACH),
+                 least = ALL_TASK_LEAST / w->element;
+    const size_t most = ALL_TASK_MOST / w->element;
     w->each = even < least ? least : even > most ? most : even;
     w->each = w->each < grain ? grain : w->each / grain * grain;
 
@@ -123,7 +117,7 @@ static void fold_rest(void *context, size_t device, unsigned worker) {
 
 /* Returns how many devices an array of that many bytes is worth. */
 static size_t devices_for(const struct all_device *d, size_t bytes) {
-    const size_t worth = bytes / DEVICE_LEAST;
+    const size_t worth = bytes / ALL_DEVICE_LEAST;
     return worth < 1 ? 1 : worth < d->count ? worth : d->count;
 }
 

@@ -5,11 +5,10 @@
 #define TALLY_GPU_ALL_H
 
 #include "device/device.h"
+#include "gpu/tuning.h"
 #include "problem/tree.h"
 
 #include <stdbool.h>
-
-#define GPU_TREE_LEVEL 10 /* subtrees of 2^10 leaves: 2^22 elements a value that the host sees */
 
 /* Returns whether a device's options ask for all devices; *rest are then the other options. */
 bool gpu_asks_all(const char *options, const char **rest);

@@ -17,10 +17,9 @@
 #define TALLY_GPU_CACHE_H
 
 #include "gpu/gpu.h"
+#include "gpu/tuning.h"
 
 #include <sys/queue.h>
-
-#define GPU_CACHE_USERS 64 /* programs with a prelude that are kept */
 
 struct gpu_kernel {
     void *native; /* a CUfunction, a cl_kernel, a model_kernel */

@@ -3,6 +3,7 @@
 
 #include "base/types.h"
 #include "gpu/filled.h"
+#include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
 #include "kernels/columns.h"
@@ -123,19 +124,9 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
 #define ROWS_MOST  ((size_t)1 << 31)
 #define TASKS_MOST ((uint64_t)1 << 31)
 /* A task is a tile of one chunk. A round is as many tasks as the device runs at once. */
-#define ROUNDS_MOST 6
-/* The part of a round that the last tasks are late, as multiprocessors do not keep step. */
-#define UNEVEN 0.08
 /* Rows that a thread loads at a time (kernels/columns.cu). */
 #define WIDE_ROWS      4
 #define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
-/* Units of a tile, where there are as many: what neighbouring threads read is long enough then. */
-#define WIDTH_LEAST      32
-#define CHUNK_TILES      2 /* the least tiles' rows of a chunk */
-#define JOIN_CHUNKS      8 /* chunks that a thread of `join` should have */
-#define JOIN_WIDTH_LEAST 4 /* the least results side by side in a tile of `join` */
-/* The cost of a step of reduce_strands(), in rows that a thread adds. */
-#define MEETING 2.5
 
 static uint64_t parts_of(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
@@ -167,7 +158,8 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     l->depth = (unsigned)least(block / (width * l->strands), slabs);
     const uint64_t groups = parts_of(slabs, l->depth), step = (uint64_t)l->strands * rows;
     uint64_t chunks = at_once * rounds / (tiles * groups);
-    if (chunks > row->length / (step * CHUNK_TILES)) chunks = row->length / (step * CHUNK_TILES);
+    if (chunks > row->length / (step * COLUMNS_CHUNK_TILES))
+        chunks = row->length / (step * COLUMNS_CHUNK_TILES);
     if (chunks == 0) chunks = 1;
     const uint64_t chunk =
         chunks == 1 ? row->length : parts_of(parts_of(row->length, chunks), step) * step;
@@ -181,12 +173,12 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     l->words = chunks > 1 ? chunks * s->results * folds[l->fold].words : 0;
     const uint64_t tasks = tiles * groups * chunks;
     const double done = (double)tasks / (double)at_once,
-                 took = (double)parts_of(tasks, at_once) + UNEVEN;
+                 took = (double)parts_of(tasks, at_once) + COLUMNS_UNEVEN;
     const double bytes = (double)s->results * (double)s->each * (double)type_size(l->type);
     const double own = (double)least(row->length, chunk) / strands; /* rows of a thread */
     double meetings = 0;
     for (unsigned left = strands; left > 1; left = (left + 1) / 2)
-        meetings += MEETING;
+        meetings += COLUMNS_MEETING;
     const double used = (double)(across * slabs) / (double)(tiles * width * groups * l->depth);
     return used * (double)(width * l->strands * l->depth) / block * done / took * own /
            (own + meetings) / (1 + 16 * (double)l->words / bytes);
@@ -222,13 +214,13 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
     const size_t across = l->wide ? columns / (size_t)vector : columns;
     struct columns_layout best = *l;
     double most = 0;
-    /* Tries as many units as a block has threads for, or all, and then fewer: multiples of WIDTH_LEAST. */
+    /* Tries as many units as a block has threads for, or all, and then fewer: multiples of COLUMNS_WIDTH_LEAST. */
     size_t width = across < queue->block ? across : queue->block;
     while (width > 0) {
         const uint64_t most_strands =
             least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS : NARROW_ROWS(l)));
         for (unsigned strands = (unsigned)most_strands; strands > 0; strands /= 2)
-            for (unsigned rounds = 1; rounds <= ROUNDS_MOST; rounds++) {
+            for (unsigned rounds = 1; rounds <= COLUMNS_ROUNDS; rounds++) {
                 struct columns_layout it = *l;
                 const double good = tile(queue, s, (unsigned)width, strands, rounds, &it);
                 if (good > most * 1.01) {
@@ -237,7 +229,7 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
                 }
                 if (it.chunks == 1) break;
             }
-        width = (width - 1) / WIDTH_LEAST * WIDTH_LEAST;
+        width = (width - 1) / COLUMNS_WIDTH_LEAST * COLUMNS_WIDTH_LEAST;
     }
     *l = best;
     if (l->chunks > 1) lay_out_join(queue, s, l);
@@ -253,7 +245,6 @@ struct columns_key {
 };
 
 /* Tiles that have been laid out before: `found` is what find_tiles() returned. */
-#define KNOWN_COLUMNS 64
 struct known_columns {
     struct columns_key key;
     struct columns_layout layout;

@@ -25,6 +25,7 @@
 #include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
+#include "gpu/tuning.h"
 #include "kernels/tuning.h"
 #include "problem/lower.h"
 #include "problem/tree.h"
@@ -35,7 +36,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging buffer */
 #define STAGING_ALIGNED 4096
 #define MEMORY_LEAST    ((uint64_t)1 << 20) /* the least memory of a device, a megabyte */
 

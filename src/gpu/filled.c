@@ -2,13 +2,12 @@
 #include "gpu/filled.h"
 
 #include "base/types.h"
+#include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
 #include "kernels/filled.h"
 
-#define MEMORY_PART 4    /* the copy takes at most 1/MEMORY_PART of the device's memory */
-#define CHUNK_LEAST 1024 /* the least elements of a row's chunk that is counted */
-#define WARP        32
+#define WARP 32
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
@@ -103,7 +102,7 @@ bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_ord
                   struct shaped *copy) {
     const uint64_t n = (uint64_t)s->results * s->each;
     if (s->cut != TALLY_AXES || s->y || !parts_are_many(queue, n)) return false;
-    if (n > queue->facts->memory / MEMORY_PART / type_size(s->p->type)) return false;
+    if (n > queue->facts->memory / FILLED_MEMORY_PART / type_size(s->p->type)) return false;
     if (s->mask && !has_neutral(s->p)) return false;
     *copy = *s;
     struct axes a = axes_of(copy, in_order);
@@ -232,7 +231,8 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
     if (block % WARP != 0) filled.team = 1;
     /* Rows are cut where there are fewer than the device has threads. */
     const uint64_t rows = filled.in_fours ? (s->results + 3) / 4 : s->results;
-    const uint64_t least = filled.in_fours && filled.team == 1 ? CHUNK_LEAST / 8 : CHUNK_LEAST;
+    const uint64_t least =
+        filled.in_fours && filled.team == 1 ? FILLED_CHUNK_LEAST / 8 : FILLED_CHUNK_LEAST;
     const uint64_t wanted = threads / filled.team / rows + 1;
     filled.chunk = (s->each + wanted - 1) / wanted;
     if (filled.chunk < least) filled.chunk = least;

@@ -2,6 +2,7 @@
 #include "gpu/groups.h"
 
 #include "base/types.h"
+#include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
 #include "kernels/groups.h"
@@ -10,18 +11,10 @@
 
 #define ELEMENTS_MOST ((size_t)1 << 31) /* that groups' words have room for: kernels/groups.cu */
 #define GROUPS_MOST   ((size_t)1 << 31)
-/* More groups than this are taken only with MEAN_LEAST elements on average. */
-#define GROUPS_FREE ((size_t)1 << 16)
-#define MEAN_LEAST  8
-#define COPIES_MOST 32
-#define SLICES_MOST 4 /* the most blocks that share out groups; each reads all elements */
 /* Digits of 16 bits that a copy of a float's sum is to have, at least: they hold floats whose exponents are
  * up to 91 apart where these have 64 bits, and else 56. */
 #define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
 #define TILE_A_THREAD       8 /* elements: kernels/groups.cu */
-/* Blocks for each multiprocessor, at most. */
-#define FEW_A_UNIT  3  /* blocks that run at once, of kernels with cells in shared memory */
-#define MANY_A_UNIT 32 /* of others */
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
@@ -168,7 +161,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     if (s->cut != TALLY_GROUPS || s->sorted || !fold_of(p)) return false;
     if (p->values > GROUPS_VALUES || s->n == 0 || s->n >= ELEMENTS_MOST) return false;
     return s->results < GROUPS_MOST &&
-           (s->results <= GROUPS_FREE || s->n / s->results >= MEAN_LEAST);
+           (s->results <= GROUPS_FREE || s->n / s->results >= GROUPS_MEAN_LEAST);
 }
 
 static uint64_t words(const struct queue *queue, const struct shaped *s) {
@@ -252,13 +245,13 @@ static int share_out(const struct fold *f, const struct shaped *s, struct groups
     const uint64_t room = GROUPS_CELLS * 4;
     const bool wide = f->words == 0 && cell_bytes(f, s, false) * s->results > room;
     const uint64_t each = cell_bytes(f, s, wide);
-    for (plan->slices = 1; plan->slices <= (wide ? SLICES_MOST : 1); plan->slices++) {
+    for (plan->slices = 1; plan->slices <= (wide ? GROUPS_SLICES : 1); plan->slices++) {
         plan->each = (uint32_t)((s->results + plan->slices - 1) / plan->slices);
         if (each * plan->each <= room) break;
     }
     if (each * plan->each > room) return MANY;
     plan->copies = 1;
-    while (plan->copies < COPIES_MOST && 2 * plan->copies * each * plan->each <= room)
+    while (plan->copies < GROUPS_COPIES && 2 * plan->copies * each * plan->each <= room)
         plan->copies *= 2;
     plan->digits = wide ? GROUPS_WIDE(bits_of(s)) : GROUPS_DIGITS(bits_of(s));
     if (is_float_sum(f, s->p) && !wide) {
@@ -294,7 +287,8 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument looking[] = {BUFFER(call->x),    BUFFER(call->ids),
                                            BUFFER(call->mask), BUFFER(call->work),
                                            BUFFER(call->out),  VALUE(plan)};
-    unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
+    unsigned grid =
+        grid_of(queue, s->n, TILE_A_THREAD, is_few ? GROUPS_FEW_A_UNIT : GROUPS_MANY_A_UNIT);
     if (is_few) grid = grid < plan.slices ? plan.slices : grid / plan.slices * plan.slices;
     TALLY_PATH_OF_VALUE(groups_paths, s->p, (unsigned)which);
     TALLY_PATH_OF_VALUE(groups_paths, s->p, LOWER);
@@ -303,11 +297,11 @@ static tally_status enqueue(struct parts_run *run) {
     status = queue->api->launch(queue->gpu, kernel[which], grid, queue->block, adding, 5);
     if (status == TALLY_OK && f->twice)
         status = queue->api->launch(queue->gpu, kernel[INDICES],
-                                    grid_of(queue, s->n, TILE_A_THREAD, FEW_A_UNIT), queue->block,
-                                    adding, 5);
+                                    grid_of(queue, s->n, TILE_A_THREAD, GROUPS_FEW_A_UNIT),
+                                    queue->block, adding, 5);
     if (status == TALLY_OK)
         status = queue->api->launch(queue->gpu, kernel[LOWER],
-                                    grid_of(queue, s->results, 1, MANY_A_UNIT), queue->block,
+                                    grid_of(queue, s->results, 1, GROUPS_MANY_A_UNIT), queue->block,
                                     lowering, 3);
     if (status == TALLY_OK && is_float_sum(f, s->p))
         status = queue->api->launch(queue->gpu, kernel[ZEROS], grid, queue->block, looking, 6);

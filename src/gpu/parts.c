@@ -10,6 +10,7 @@
 #include "gpu/record.h"
 #include "gpu/rows.h"
 #include "gpu/source.h"
+#include "gpu/tuning.h"
 #include "kernels/request.h"
 #include "kernels/sort.h"
 #include "kernels/tuning.h"
@@ -18,34 +19,9 @@
 #include <string.h>
 
 #define HEAD_WORDS     4
-#define TILES_A_BLOCK  2         /* the least tiles of the sort's blocks */
-#define A_WORKER       (1 << 12) /* the least elements of a worker that is a thread (kernels/sort.cu) */
 #define GROUPS_SORTED  ((uint64_t)UINT32_MAX) /* groups are fewer: kernels/sort.cu */
 #define NODES_LOG      5                      /* part_nodes joins 2^5 values */
-#define PIECE_LEAST    ((uint64_t)1 << 14)
-#define PIECES_A_UNIT  8
-#define LOOKS_A_THREAD 16 /* kernels/parts.cu */
-#define LOOKS_A_BLOCK  4  /* blocks of `starts` in place of one of most other kernels */
-
-/* The kernel `quick`. Where there are THREAD_ROWS rows, of no more than THREAD_MEAN elements on average, a thread takes
- * each row of up to THREAD_MOST elements; else a warp takes each row of up to FEW_MOST elements, or of WARP_MOST where
- * there are WARP_ROWS rows. Columns, which neighbouring threads read side by side, are a thread's up to QUICK_COLUMN
- * elements where there are WARP_ROWS of them. */
-#define THREAD_ROWS  (1 << 16)
-#define THREAD_MEAN  512
-#define THREAD_MOST  1024
-#define WARP_ROWS    4096
-#define WARP_MOST    (1 << 16)
-#define FEW_MOST     4096
-#define QUICK_COLUMN (1 << 16)
-
-/* The kernel `few`, a block for each row: elements in all, of a row, and rows, at most. */
-#define FEW_ELEMENTS 16384
-#define FEW_EACH     2048
-#define FEW_ROWS     256
-
-/* Up to so many rows those that a strategy leaves are marked, a byte each: kernels/parts.h. */
-#define MARKED_ROWS 16384
+#define LOOKS_A_THREAD 16                     /* kernels/parts.cu */
 
 _Static_assert(PARTS_HEAD <= HEAD_WORDS && PARTS_OUTCOME_BYTES <= 8 * PARTS_HEAD, "parts.h");
 _Static_assert(PARTS_DIMS == TALLY_DIMS_MAX && PARTS_LEAF == TREE_LEAF, "kernels/parts.h");
@@ -109,8 +85,8 @@ static bool sorts_tiles(const struct queue *queue) {
 /* Returns the grid that brings n elements into an order. */
 static unsigned order_grid(const struct queue *queue, uint64_t n) {
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t tile = (uint64_t)queue->block * SORT_EACH(queue->block) * TILES_A_BLOCK;
-    const uint64_t each = sorts_tiles(queue) ? tile : (uint64_t)queue->block * A_WORKER;
+    const uint64_t tile = (uint64_t)queue->block * SORT_EACH(queue->block) * SORT_TILES_A_BLOCK;
+    const uint64_t each = sorts_tiles(queue) ? tile : (uint64_t)queue->block * SORT_WORKER_LEAST;
     const uint64_t blocks = (n + each - 1) / each, most = (uint64_t)units * SORT_BLOCKS_A_UNIT;
     return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : (unsigned)most;
 }
@@ -195,8 +171,8 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->sums = sum_words(p);
     const uint64_t weight = s->results == 0 ? 0 : l->n + (uint64_t)s->results * PARTS_ROW_WEIGHT;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
-    l->piece = weight / (units * PIECES_A_UNIT) + 1;
-    if (l->piece < PIECE_LEAST) l->piece = PIECE_LEAST;
+    l->piece = weight / (units * FOLD_PIECES_A_UNIT) + 1;
+    if (l->piece < FOLD_PIECE_LEAST) l->piece = FOLD_PIECE_LEAST;
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_WEIGHT;
     if (s->cut == TALLY_AXES && row <= l->piece) l->piece = (l->piece + row - 1) / row * row;
     l->is_cut = s->cut != TALLY_AXES || l->piece % row != 0;
@@ -632,15 +608,15 @@ static bool is_quick_value(const struct problem *p, unsigned v) {
 static unsigned quick_most(const struct queue *queue, const struct shaped *s, unsigned *team) {
     const uint64_t n = s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
     const uint64_t mean = s->results ? n / s->results : 0;
-    unsigned most = THREAD_MOST;
+    unsigned most = QUICK_THREAD_MOST;
     *team = 1;
     if (s->cut == TALLY_AXES && s->keeps > 0 && s->kept[s->keeps - 1].x == 1 &&
-        s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= WARP_ROWS)
+        s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= QUICK_WARP_ROWS)
         most = QUICK_COLUMN;
     else if (queue->block >= TREE_LANES && mean >= TREE_LANES &&
-             (s->results < THREAD_ROWS || mean > THREAD_MEAN)) {
+             (s->results < QUICK_THREAD_ROWS || mean > QUICK_THREAD_MEAN)) {
         *team = TREE_LANES;
-        most = s->results >= WARP_ROWS ? WARP_MOST : FEW_MOST;
+        most = s->results >= QUICK_WARP_ROWS ? QUICK_WARP_MOST : QUICK_FEW_MOST;
     }
     return s->cut == TALLY_AXES && s->each > most ? 0 : most;
 }
@@ -760,8 +736,8 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
 /* ---- Few elements --------------------------------------------------------------------------- */
 
 bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each) {
-    return !problem_has(p, MONOID_TREE) && results > 0 && each > 0 && results <= FEW_ROWS &&
-           each <= FEW_EACH && results * each <= FEW_ELEMENTS;
+    return !problem_has(p, MONOID_TREE) && results > 0 && each > 0 && results <= PARTS_FEW_ROWS &&
+           each <= PARTS_FEW_EACH && results * each <= PARTS_FEW_ELEMENTS;
 }
 
 tally_status parts_prepare_few(struct queue *queue) {

@@ -9,6 +9,7 @@
 #include "gpu/record.h"
 #include "gpu/reduce_buffer.h"
 #include "gpu/source.h"
+#include "gpu/tuning.h"
 #include "kernels/plan.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
@@ -23,7 +24,6 @@
 #define NODES_LEVELS   5   /* levels that one launch of `nodes` combines */
 #define VALUES_AT_ONCE 2   /* the most values that one launch gives */
 #define RESULT_BYTES   (VALUES_AT_ONCE * sizeof(tally_result))
-#define PATIENCE       (1 << 14) /* tests of a result before waiting by the driver: some 300 us */
 
 _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
                    RESULT_RANGE == TALLY_ERANGE && RESULT_LOST == TALLY_ELOST,
@@ -517,7 +517,7 @@ static tally_status wait_for(struct queue *queue, unsigned values, uint64_t *wor
         return queue->api->read(queue->gpu, word, queue->result, 0, values * sizeof(tally_result));
     const unsigned last = 2 * values - 1;
     tally_status s = TALLY_OK;
-    for (int i = 0; i < PATIENCE && (uint32_t)queue->seen[last] == RESULT_PENDING; i++) {
+    for (int i = 0; i < QUEUE_PATIENCE && (uint32_t)queue->seen[last] == RESULT_PENDING; i++) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif

@@ -22,6 +22,7 @@
 
 #include "gpu/area.h"
 #include "gpu/recipe.h"
+#include "gpu/tuning.h"
 #include "problem/monoid.h"
 
 #include <stdbool.h>
@@ -73,7 +74,6 @@ struct known_user {
     tally_type type;
     struct kernels kernels;
 };
-#define KNOWN_USERS 8
 
 /* The head of a caller's workspace. */
 struct known_head {

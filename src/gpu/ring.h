@@ -10,16 +10,7 @@
 
 #include "base/pool.h"
 #include "gpu/gpu.h"
-
-/* One core copies some 10 GB/s where the bus carries 50, so cores share each chunk. They meet at
- * its end, which costs 10 to 20 us; the bus takes 150 us for a chunk of 8 MiB. Two chunks would
- * overlap; four also cover a pause of either side. Writes of up to RING_LEAST bytes are faster
- * without the ring. */
-enum { RING_CHUNKS = 4, RING_CHUNK = 8 << 20, RING_LEAST = 64 << 10 };
-
-/* RING_SHARE: bytes of a chunk that a core takes at a time. RING_THREADS: the most cores that help;
- * docs/performance.md has the rates. */
-enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
+#include "gpu/tuning.h"
 
 struct gpu_ring {
     char *at;          /* the chunks, one after another; NULL until gpu_ring_ready(), or refused */

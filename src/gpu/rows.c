@@ -3,25 +3,13 @@
 
 #include "base/types.h"
 #include "gpu/filled.h"
+#include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
 #define WARP        32
 #define BLOCK_LEAST WARP
-#define PIECE_LEAST 1024 /* elements and ends of rows */
 #define PIECE_MOST  (1u << 30)
-/* Largest mean row length in bytes for the kernel `short_rows`: SHORT_BYTES, or ASKEW_BYTES if rows
- * do not all begin at a multiple of 16 bytes. */
-#define SHORT_BYTES 512
-#define ASKEW_BYTES 1100
-/* Minimum row length in bytes for rows separated by gaps. Shorter rows are copied together first
- * (filled.h). */
-#define APART_BYTES 64
-/* The most elements of a row for `few_rows`, by the bytes of an element. */
-#define FEW_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
-#define FEW_AT_ONCE        4 /* rows that a lane of `few_rows` takes at once: LOADS of rows.cu */
-#define ROUNDS             2 /* pieces for each warp that the device runs at once */
-/* Keep rows whole if that costs at most 1/WHOLE_ROWS more time than cutting them. */
-#define WHOLE_ROWS  14
+#define FEW_AT_ONCE 4  /* rows that a lane of `few_rows` takes at once: LOADS of rows.cu */
 #define EDGE_WORDS  11 /* the most words that a piece leaves for `join_rows` */
 #define VALUES_MOST 4  /* of a problem of sums and squares */
 
@@ -150,13 +138,13 @@ static bool are_short(const struct shaped *s) {
     return bytes <= (s->cut == TALLY_AXES && bytes % 16 != 0 ? ASKEW_BYTES : SHORT_BYTES);
 }
 
-/* Returns whether the rows are for `few_rows`: of one length, at most FEW_ELEMENTS, and without
+/* Returns whether the rows are for `few_rows`: of one length, at most FEW_ROWS_ELEMENTS, and without
  * squares. Means of rows of one pack are faster by `short_rows`. */
 static bool are_few(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     if (s->p->value[0].op == TALLY_MEAN && s->each * size == 16) return false;
     if (!parts_are_contiguous(s)) return false;
-    return s->cut == TALLY_AXES && s->each <= FEW_ELEMENTS(size) &&
+    return s->cut == TALLY_AXES && s->each <= FEW_ROWS_ELEMENTS(size) &&
            !problem_has(s->p, MONOID_SQUARES);
 }
 
@@ -181,18 +169,19 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 }
 
 /* Returns the weight of a piece in the unit of rows.cu: elements and ends of rows. All warps that
- * run at once get ROUNDS pieces each. Rows of equal lengths stay whole if, for some number of
+ * run at once get ROWS_ROUNDS pieces each. Rows of equal lengths stay whole if, for some number of
  * rounds, that takes little longer. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
-    uint64_t piece = (weight + warps * ROUNDS - 1) / (warps * ROUNDS), best = UINT64_MAX, rows = 0;
-    if (piece < PIECE_LEAST) piece = PIECE_LEAST;
+    uint64_t piece = (weight + warps * ROWS_ROUNDS - 1) / (warps * ROWS_ROUNDS), best = UINT64_MAX,
+             rows = 0;
+    if (piece < ROWS_PIECE_LEAST) piece = ROWS_PIECE_LEAST;
     if (piece > PIECE_MOST) piece = PIECE_MOST;
     if (s->cut != TALLY_AXES || row > PIECE_MOST) return piece;
-    for (uint64_t rounds = ROUNDS - 1; rounds <= ROUNDS + 2; rounds++) {
+    for (uint64_t rounds = ROWS_ROUNDS - 1; rounds <= ROWS_ROUNDS + 2; rounds++) {
         uint64_t each = (s->results + warps * rounds - 1) / (warps * rounds);
-        if (each * row < PIECE_LEAST) each = PIECE_LEAST / row + 1;
+        if (each * row < ROWS_PIECE_LEAST) each = ROWS_PIECE_LEAST / row + 1;
         if (each > 8 * WARP) each = rounded_up(each, WARP);
         const uint64_t took = rounded_up((s->results + each - 1) / each, warps) * each;
         if (took < best && each * row <= PIECE_MOST) {

@@ -2,9 +2,8 @@
 #include "gpu/strategy.h"
 
 #include "base/types.h"
+#include "gpu/tuning.h"
 #include "kernels/tuning.h"
-
-#define MANY_A_UNIT 128 /* elements for each multiprocessor: see parts_are_many() */
 
 void *const parts_nothing = NULL; /* a null pointer's value */
 
@@ -19,7 +18,7 @@ unsigned parts_grid(const struct queue *queue, uint64_t blocks) {
 }
 
 bool parts_are_many(const struct queue *queue, uint64_t n) {
-    return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)MANY_A_UNIT;
+    return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)PARTS_MANY_A_UNIT;
 }
 
 bool parts_are_contiguous(const struct shaped *s) {
