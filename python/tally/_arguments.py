@@ -25,6 +25,7 @@ NO_IDENTITY = ("min", "max", "argmin", "argmax")
 #: Operators that only test whether an element is 0.
 TRUTHS = ("nonzero", "any", "all", "count")
 _INDICES = ("argmin", "argmax", "count", "nans", "nonzero")
+_OF_ELEMENTS = (*CHOICES, "user")
 _OF_COMPLEX = ("sum", "mean", "prod", "norm2", "sumsq", "var", "std", "any", "all", "nonzero")
 #: Of complex elements, the operators that reduce each part alone; all others reduce both parts together.
 OF_PARTS = ("sum", "mean")
@@ -59,9 +60,7 @@ def shown_type(op: str, kind: str, element: str) -> str:
     """The type that a value of the engine's `kind` has in Python."""
     if op in _INDICES:
         return "i64"
-    if op in ("any", "all") or (element == "bool" and op in (*CHOICES, "user")):
-        return "bool"
-    return kind
+    return "bool" if op in ("any", "all") or (element == "bool" and op in _OF_ELEMENTS) else kind
 
 
 # ---- Axes ------------------------------------------------------------------------------------------------------------
@@ -124,7 +123,7 @@ def ddof_of(ddof: float, correction: Any) -> float:
 
 def has_empty_result(shape: Sequence[int], axes: Sequence[int]) -> bool:
     """Return whether there are results, and none of them has elements."""
-    return any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
+    return 0 in shape and any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
 
 
 def check_extreme(name: str, shape: Sequence[int], axes: Sequence[int], initial: Any = None, where: Any = None) -> None:

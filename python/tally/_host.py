@@ -311,7 +311,7 @@ def _is_apart(out: Array, *arrays: Any) -> bool:
 def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
     """A result's array with the dtype that the value has in Python."""
     to = shown_type(op, kind, element)
-    return (array if to == kind else array.view(DTYPE[to])), to
+    return (array, kind) if to == kind else (array.view(DTYPE[to]), to)
 
 
 def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Array], wanted: str | None) -> list[tuple[Array, str]]:
@@ -427,17 +427,18 @@ class Host:
 
     def several(self, p: _core.Problem, t: HostArray, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
-        values = _shown_as(values_of(p), t.type, self.along(p, t, call), call.wanted)
-        if call.wanted is not None:
-            call = call._replace(wanted=None)
-        return gather(*[self.deliver("", array, kind, t, call) for array, kind in values])
+        arrays, what = self.along(p, t, call), values_of(p)
+        if call.wanted is None:
+            return gather(*[self.deliver("", *shown(*each, array, t.type), t, call) for each, array in zip(what, arrays)])
+        values = _shown_as(what, t.type, arrays, call.wanted)
+        return gather(*[self.deliver("", array, kind, t, call._replace(wanted=None)) for array, kind in values])
 
     def deliver(self, op: str, array: Array, kind: str, t: HostArray, call: Call) -> Any:
         """A result, whose reduced axes have length 1, as the caller sees it: of the array's library, or in out=."""
-        axes, keepdims, _, out, wanted, *_ = call
-        if wanted is not None:
-            array = cast_results(array, DTYPE[wanted], op)
-        if not keepdims and axes:
+        axes, out = call.axes, call.out
+        if call.wanted is not None:
+            array = cast_results(array, DTYPE[call.wanted], op)
+        if not call.keepdims and axes:
             array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
         if out is None:
             return t.wrap(array, kind)

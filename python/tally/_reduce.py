@@ -124,13 +124,14 @@ def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: 
 def reduce_several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, device: str | None, gather: Callable[..., Any]) -> Any:
     """The values of operators that have none without elements, gathered."""
     t = as_array(x, device)
-    axes = axes_of(axis, len(t.shape))
+    shape = t.shape
+    axes = axes_of(axis, len(shape))
     if type(keepdims) is not bool:
         check_keepdims(keepdims)
     if t.type in PART:
         raise TypeError(f"tally has no {ops[0]} of complex numbers; reduce their parts, x.real and x.imag")
-    check_extreme(ops[0], t.shape, axes)
-    return backend_of(t).several(problem(ops, t.type), t, Call(axes, keepdims, device=device), gather)
+    check_extreme(ops[0], shape, axes)
+    return backend_of(t).several(problem(ops, t.type), t, Call(axes, keepdims, None, None, None, device), gather)
 
 
 # ---- Two arrays ------------------------------------------------------------------------------------------------------
