@@ -1069,7 +1069,9 @@ typedef struct tally_own_launch {
         order; /* of the blocks: 0 ascending, 1 descending, else a random one that this number draws */
     int keeps; /* the kernel's variables in global memory keep what the launch before left there */
     uint64_t patience; /* basic blocks of a warp between barriers; 0: 16 n + 2^12 */
-    int accesses;      /* not 0: on_step() is told of accesses; arrays have the kernel's names */
+    uint64_t
+        work_most; /* TALLY_EUNSUPPORTED where its lanes run more basic blocks than that; 0: any number */
+    int accesses; /* not 0: on_step() is told of accesses; arrays have the kernel's names */
     const tally_own_far *
         far; /* not NULL: x, y and `input` hold the windows one after another, n elements in all; `output` the elements of
                  the blocks that run. TALLY_EUNSUPPORTED where such arrays have no place */
@@ -1114,7 +1116,9 @@ typedef struct tally_own_result {
                                  0: none */
     tally_ladder_counts counts; /* useful: at most `operations` */
     uint64_t far_read; /* elements of the input that a far launch without windows has read */
-    int far_left;      /* such a launch has left its arrays: `sentence` tells where */
+    uint64_t
+        work;     /* basic blocks that its lanes ran, added up: what the run cost, on any machine */
+    int far_left; /* such a launch has left its arrays: `sentence` tells where */
 } tally_own_result;
 
 /* Runs the kernel once. x and outputs after it: `input` has room for n elements, `output` for how->outputs;

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum { GRID_MAX = 1 << 16, TEMPLATE_THREADS = 256 };
-enum { TEXT_MAX = 1 << 20, COMPILE_SECONDS = 10, EXEC_FAILED = 127 };
+enum { TEXT_MAX = 1 << 20, COMPILE_SECONDS = 60, EXEC_FAILED = 127 };
 
 struct work {
     char folder[200];
@@ -135,10 +135,12 @@ static bool split(const char *spec, char path[256], const char **kernel) {
     return true;
 }
 
-static bool choose(struct work *w, const char *name) {
+static bool choose(struct work *w, const char *name, const char *preferred) {
     char list[512] = "";
     for (size_t i = 0; i < w->own.kernel_count; i++) {
         if (name && strcmp(w->own.kernels[i].name, name) == 0)
+            return w->kernel = &w->own.kernels[i], true;
+        if (!name && preferred && strcmp(w->own.kernels[i].name, preferred) == 0)
             return w->kernel = &w->own.kernels[i], true;
         if (strlen(list) + OWN_NAME + 2 < sizeof list)
             strcat(strcat(list, i ? ", " : ""), w->own.kernels[i].name);
@@ -174,7 +176,7 @@ static bool read_text(struct work *w, const struct own_options *o) {
     const bool good = own_text_read(w->bytes, length, &w->own, why, sizeof why, &line);
     if (!good && line) return failed("%s:%u: %s", w->file, line, why), false;
     if (!good) return failed("%s: %s", w->file, why), false;
-    return choose(w, name);
+    return choose(w, name, o->preferred);
 }
 
 /* ---- Compiling ---- */

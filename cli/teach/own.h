@@ -6,7 +6,9 @@
 
 #include "teach/own_kernel.h"
 
-enum { OWN_SECONDS = 10 };
+/* Only the last resort: what a verdict costs is bounded by own_host.h, in steps of the model, so that it is the same on every
+ * machine. */
+enum { OWN_SECONDS = 120 };
 
 /* The options, for getopt_long(), and their values. */
 #define OWN_LONG_OPTIONS                                                                           \

@@ -174,6 +174,12 @@ const char *own_identity_words(tally_op op, tally_type type) {
 void own_advise_finding(const struct own_session *s, const char *kind, struct own_advice *out) {
     const tally_type type = s->kernel->is.type;
     advise(kind, -1, out);
+    if (strcmp(kind, "lengths") == 0 && s->op != TALLY_SUM)
+        snprintf(
+            out->mend, sizeof out->mend,
+            "Look whether every element is combined once, and whether what starts and pads is the "
+            "identity of %s, which is %s.",
+            tally_op_name(s->op), own_identity_words(s->op, type));
     if (strcmp(kind, "data") != 0) return;
     if (s->op == TALLY_MIN || s->op == TALLY_MAX || s->op == TALLY_PROD)
         snprintf(out->mend, sizeof out->mend,

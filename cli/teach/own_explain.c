@@ -23,6 +23,7 @@ struct report {
     struct explanation *e;
     const struct own_kernel *kernel;
     struct own_session session;
+    uint64_t work;             /* of all runs on the model */
     struct own_options shaped; /* those that were asked for, with a block of two dimensions */
     struct own_judgement j;
     struct own_host main; /* for the launch that is shown */
@@ -504,6 +505,7 @@ static int print_json(const struct report *r) {
     json_member(o, "findings", json_findings(r));
     json_count(o, "miscounted_n", r->miscounted_n);
     json_member(o, "times_counted", json_times(r));
+    json_count(o, "work", r->work);
     json_count(o, "launches", 1);
     json_member(o, "steps", explain_json_steps(r->e));
     json_member(o, "counts", json_ladder_counts(&r->e->row));
@@ -666,12 +668,12 @@ static void choose_shape(struct report *r) {
     r->session.options = &r->shaped;
 }
 
-static int report(void *context, struct own_kernel *kernel) {
-    struct report *r = context;
+static int judge_and_print(struct report *r, struct own_kernel *kernel) {
     const struct ladder_options *o = &r->e->options;
     r->kernel = kernel;
     r->session.kernel = kernel;
     r->j.session = &r->session;
+    r->session.work = &r->work;
     if (kernel->template_block)
         r->session.block = kernel->template_block;
     else
@@ -698,6 +700,16 @@ static int report(void *context, struct own_kernel *kernel) {
     if (r->page) ask(r);
     if (r->page && is_wrong_there(&r->page->answer)) r->j.status = OWN_WRONG;
     return verdict_of(r, o->as_json ? print_json(r) : print_text(r));
+}
+
+static int report(void *context, struct own_kernel *kernel) {
+    struct report *r = context;
+    const int status = judge_and_print(r, kernel);
+    if (status == OWN_NOT_JUDGED && r->work > OWN_WORK_MOST)
+        failed(
+            "%s:%u: kernel %s takes more steps on the model than a verdict may: it is not judged",
+            kernel->file, kernel->line, kernel->name);
+    return status;
 }
 
 bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,

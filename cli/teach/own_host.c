@@ -405,6 +405,7 @@ static tally_own_launch launch_of(const struct own_session *s, const struct own_
                               .outputs = r->grid,
                               .shared_bytes = r->shared_bytes,
                               .forgives = 1,
+                              .work_most = OWN_WORK,
                               .accesses = s->accesses};
 }
 
@@ -475,11 +476,19 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
     }
 }
 
+/* Returns how many basic blocks a warp may run between two barriers until it is taken for endless: a kernel that compares every
+ * element with every other ends. */
+static uint64_t patience_for(const struct own_host *h, uint64_t n) {
+    const uint64_t pairs = n < 2900 ? 4 * n * n : UINT64_C(1) << 25;
+    return (1 << 16) + 16 * n + (h->seems_endless ? 0 : pairs);
+}
+
 bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_t n, int data,
                   uint64_t unit, void (*on_step)(void *context, const tally_ladder_step *step),
                   void *context, struct own_run *r) {
     const size_t size = tally_type_size(s->kernel->is.type);
     memset(r, 0, sizeof *r);
+    if (s->work && *s->work > OWN_WORK_MOST) return false; /* report() writes the line */
     r->n = n;
     r->block = block_for(s, h, n);
     r->grid = grid_for(s, h, n);
@@ -492,14 +501,18 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
     if (good) {
         fill(s, x, n, data, unit);
         if (y) fill_second(s, y, n, data);
-        const tally_own_launch how = launch_of(s, r, x, y);
+        tally_own_launch how = launch_of(s, r, x, y);
+        how.patience = patience_for(h, n);
         good = (s->program ? tally_own_time(s->program, &how, s->repeats, input, output,
                                             &r->seconds, &r->result)
                            : tally_own_run(s->kernel->own, 0, &how, on_step, context, input, output,
                                            &r->result)) == TALLY_OK;
+        if (s->work) *s->work += r->result.work;
         if (s->program) r->result.written = 1; /* nobody sees there what it writes */
         if (good)
             judge(s, h, x, y, data, input, output, r);
+        else if (s->work && r->result.work > OWN_WORK)
+            *s->work = OWN_WORK_MOST + 1;
         else
             failed("%s: %s", s->kernel->file, tally_error());
     } else {
@@ -703,10 +716,11 @@ static void read_probe(const tally_own_result *p, unsigned block, struct own_hos
 }
 
 /* How well a launch does: right and without a fault is 3, right is 2, without a fault is 1. */
-static int try(const struct own_session *s, const struct own_host *h, uint64_t n) {
+static int try(const struct own_session *s, struct own_host *h, uint64_t n) {
     struct own_run r;
     if (!own_host_run(s, h, n, OWN_DATA, 0, NULL, NULL, &r)) return -1;
-    if (r.result.fault == TALLY_OWN_ENDLESS) return 3; /* no other launch is better */
+    if (r.result.fault == TALLY_OWN_ENDLESS)
+        return h->seems_endless = true, 3; /* no other launch is better */
     return 2 * r.is_right + (r.result.fault == TALLY_OWN_RIGHT);
 }
 

@@ -22,6 +22,7 @@ struct own_host {
     uint64_t segment;
     unsigned grid;              /* blocks, where that does not follow from n; 0: it does */
     bool must_be_one;           /* several blocks make it wrong, and one block right */
+    bool seems_endless;         /* a short trial did not end */
     bool combines;              /* the last block makes the result of what the others leave */
     unsigned shared_per_thread; /* elements of an array without a size, a thread */
 };
@@ -83,8 +84,13 @@ struct own_session {
     bool keeps;                 /* variables keep what the launch before left */
     tally_own_program *program; /* on a device that has a time; NULL: on the model */
     unsigned repeats;           /* there */
+    uint64_t *work;             /* to which each run adds its own, or NULL */
 };
 
+/* What a verdict may cost, in basic blocks that lanes run. Some 35 million take a second of a core of 2023. From OWN_WORK on fewer
+ * lengths are tried; from OWN_WORK_MOST on, or where one launch takes OWN_WORK, there is no verdict. */
+#define OWN_WORK      (UINT64_C(1) << 27)
+#define OWN_WORK_MOST (UINT64_C(1) << 29)
 /* Finds the launch that suits the kernel. false: its line is written. */
 bool own_host_find(const struct own_session *s, struct own_host *out);
 /* The same for blocks of `block` threads; false, silently, where the kernel does not run so. */

@@ -24,6 +24,7 @@ enum {
     BEYOND_16_BITS = 70001,
     LONG = 1 << 17,
     FEW = 5200,
+    SHORT = 1024,
     PICKS = 4
 };
 
@@ -85,8 +86,14 @@ static void say_values(const struct own_run *run, char text[160]) {
 
 /* ---- Lengths ---- */
 
+/* Returns whether the trials have cost so much that fewer and shorter ones follow. */
+static bool is_costly(const struct own_judgement *j) {
+    return j->session->work && *j->session->work > OWN_WORK;
+}
+
 static bool try_length(struct own_judgement *j, uint64_t n) {
     struct own_run run;
+    if (n > SHORT && is_costly(j)) return true;
     if (n < 1 || n > own_host_most(&j->host) || n > N_MOST || j->tried_count == OWN_LENGTHS_MAX)
         return true;
     if (j->is_slow && n > FEW) return true;
@@ -98,6 +105,7 @@ static bool try_length(struct own_judgement *j, uint64_t n) {
     own_judge_note(j, &run);
     j->is_slow |= n >= 500 && run.result.counts.bytes_read >
                                   16 * n * tally_type_size(j->session->kernel->is.type);
+    j->is_slow |= n >= 500 && run.result.work > 512 * n + 64 * (uint64_t)run.grid * run.block;
     j->endless |= run.result.fault == TALLY_OWN_ENDLESS;
     return true;
 }
@@ -253,8 +261,9 @@ static struct pattern find_pattern(const struct own_judgement *j) {
 static size_t pick(const struct own_judgement *j, uint64_t least, uint64_t out[PICKS]) {
     uint64_t right[OWN_LENGTHS_MAX];
     size_t count = 0, picked = 0;
+    const uint64_t most = is_costly(j) ? SHORT : FEW;
     for (size_t i = 0; i < j->tried_count; i++)
-        if (j->tried[i].right && j->tried[i].n <= FEW && j->tried[i].n >= least)
+        if (j->tried[i].right && j->tried[i].n <= most && j->tried[i].n >= least)
             right[count++] = j->tried[i].n;
     if (count && is_wide(j)) return out[0] = right[count - 1], 1;
     for (size_t k = 0; k < PICKS && count; k++) {
@@ -760,6 +769,7 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
             right += j->tried[i].right;
         if (right < j->tried_count || j->finding_count) try_looks(j);
     }
+    if (j->session->work && *j->session->work > OWN_WORK_MOST) return false;
     say_verdict(j, &p);
     say_tried(j);
     if (j->status == OWN_WRONG && !j->finding_count && !j->fault_count) find_lengths(j, &p);

@@ -14,7 +14,8 @@ enum { OWN_DEFINES_MAX = 16 };
 
 /* What was asked for. */
 struct own_options {
-    const char *spec; /* mine.cu, or mine.cu:sum where the file has several kernels */
+    const char *spec;      /* mine.cu, or mine.cu:sum where the file has several kernels */
+    const char *preferred; /* the kernel where the file has several and spec names none, or NULL */
     uint64_t grid, shared_bytes;
     const char *
         length; /* what the host passes for the number of elements: a number, `block`, or NULL: n */

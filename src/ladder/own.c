@@ -697,6 +697,7 @@ static tally_status launch_on_pages(tally_own *own, struct teller *t) {
     model_set_patience(own->device, how->patience);
     const model_status ran = model_run(own->device, &l, &counts);
     t->out->is_complete = ran == MODEL_OK;
+    t->out->work = model_work(own->device);
     if (ran == MODEL_EFAULT) tell(t, model_last_fault(own->device));
     const uintptr_t address = (uintptr_t)model_last_fault(own->device)->address;
     t->out->far_left = t->out->fault == TALLY_OWN_ENDLESS ||
@@ -755,12 +756,21 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                             .context = listener,
                             .shared = shared,
                             .forgives = how->forgives,
+                            .work_most = how->work_most,
                             .accesses = listener->on_step && how->accesses};
     model_counts counts = {0};
     model_set_patience(d, how->patience ? how->patience : 16 * (uint64_t)how->n + 4096);
     const model_status ran = model_run(d, &l, &counts);
     status = ran == MODEL_OK || ran == MODEL_EFAULT ? TALLY_OK : TALLY_ENOMEM;
     t->out->is_complete = ran == MODEL_OK;
+    t->out->work = model_work(d);
+    if (how->work_most && t->out->work > how->work_most) {
+        status = fail(TALLY_EUNSUPPORTED,
+                      "kernel %s takes more than %llu million steps on the model for %zu elements",
+                      t->kernel->name, (unsigned long long)(how->work_most / 1000000), how->n);
+        if (how->far) far_back(d, t, NULL, NULL);
+        goto end;
+    }
     if (ran == MODEL_EFAULT)
         tell(t, model_last_fault(d));
     else if (model_noted_fault(d)->kind != MODEL_FAULT_NONE)
@@ -783,6 +793,7 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
     if (input) model_read(d, input, in, bytes);
     if (output) model_read(d, output, out, out_bytes);
 end:
+    if (how->far) return status;
     model_free(d, in);
     model_free(d, second);
     model_free(d, out);

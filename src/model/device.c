@@ -70,6 +70,10 @@ const model_fault *model_unfenced_read(const model_device *d) {
     return &d->unfenced;
 }
 
+uint64_t model_work(const model_device *d) {
+    return d->work;
+}
+
 size_t model_bytes_read(const model_device *d, const void *memory) {
     return memory_bytes_read(d, (uintptr_t)memory);
 }
@@ -269,6 +273,8 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->trace_count = 0;
     d->guess_count = 0;
     d->tried_count = 0;
+    d->work = 0;
+    d->work_most = launch->work_most ? launch->work_most : UINT64_MAX;
     d->out_of_memory = false;
     d->launch = launch;
     d->anchor = (uintptr_t)launch->kernel->call;

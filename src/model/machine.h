@@ -199,6 +199,7 @@ struct model_device {
     model_warp_step *warp; /* the one that runs */
     uint64_t stride;       /* see model_step */
     bool strides_differ;
+    uint64_t work, work_most; /* of the launch: basic blocks that lanes have run */
     uint64_t patience, spent; /* basic blocks that a warp may run between two barriers, and has */
     handshake *releases;      /* by all blocks of the launch, in their order */
     size_t release_count, release_capacity;

@@ -201,6 +201,8 @@ typedef struct model_launch {
     const uint32_t
         *only; /* NULL: all blocks; else these run, `only_count` of them, in this order */
     unsigned only_count;
+    uint64_t
+        work_most; /* basic blocks that its lanes may run, added up; then it is taken for endless. 0: any number */
     unsigned told; /* threads of a block, as the kernel is told; 0: those that run */
     /* Called where an access reaches no buffer; returns whether there is one now. NULL: there never is. */
     bool (*on_absent)(void *owner, uintptr_t address);
@@ -283,6 +285,9 @@ const model_fault *model_stray_shuffle(const model_device *device);
 /* The first plain read beside atomics of the device's last launch that its lane did not hand to a compare and swap, by an
  * instruction whose values other lanes did hand to one. It is no fault where the result is right. */
 const model_fault *model_untried_read(const model_device *device);
+
+/* Returns how many basic blocks the lanes of the device's last launch have run. */
+uint64_t model_work(const model_device *device);
 
 /* Returns how many bytes of a buffer the device's last launch has read, to the granularity of its accesses. */
 size_t model_bytes_read(const model_device *device, const void *memory);

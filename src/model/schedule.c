@@ -141,7 +141,8 @@ static void run_group(struct model_device *d) {
     d->warp->rounds += rounds;
     d->warp->divergent += w.count > 1 && !is_same_branch(&a, &w, is_quiet);
     note_ways(d, &a, &w, is_quiet);
-    if (++d->spent > d->patience) {
+    d->work += d->group_size;
+    if (++d->spent > d->patience || d->work > d->work_most) {
         const model_lane *l = d->group[0];
         fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, l->site, l->index);
     }
@@ -336,7 +337,9 @@ void schedule_block(struct model_device *d) {
         if (!barrier && done != lanes) stuck(d);
         count_step(d, barrier);
         d->barrier_epoch = d->epoch;
-        if (barrier && d->step > d->patience) { /* the kernel passes barriers without end */
+        d->work += lanes;
+        if (barrier && (d->step > d->patience || d->work > d->work_most)) {
+            /* the kernel passes barriers without end */
             fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, d->lanes[0].site, 0);
             return;
         }

@@ -1920,6 +1920,870 @@ kernel("wrong", "int index of an unsigned length", tree(LOAD).replace("unsigned 
 kernel("right", "unsigned index of an unsigned length", tree(LOAD).replace("int n)", "unsigned n)"))
 
 
+def kernel_text(name):
+    """The text of a kernel that stands above."""
+    (text,) = [k.text for k in KERNELS if k.name == name]
+    return text
+
+
+# ---- a second round: kernels as other people write them ----
+
+kernel("wrong", "n * blockIdx.x / gridDim.x in int", """
+__global__ void sum(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    int begin = n * blockIdx.x / gridDim.x;
+    int end = n * (blockIdx.x + 1) / gridDim.x;
+    float v = 0;
+    for (int i = begin + t; i < end; i += blockDim.x) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = 128; d > 0; d >>= 1) {
+        if (t < d) s[t] += s[t + d];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "--block 256 --grid 64")
+kernel("wrong", "n * blockIdx.x / gridDim.x in int, no options", KERNELS[-1].text)
+kernel("right", "n * blockIdx.x / gridDim.x in 64 bits", KERNELS[-1].text.replace("n * blockIdx.x", "(long long)n * blockIdx.x").replace("n * (blockIdx.x", "(long long)n * (blockIdx.x"))
+kernel("right", "chunk per block", """
+__global__ void sum(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    int chunk = (n + gridDim.x - 1) / gridDim.x;
+    int begin = blockIdx.x * chunk;
+    int end = min(begin + chunk, n);
+    float v = 0;
+    for (int i = begin + t; i < end; i += blockDim.x) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = 128; d > 0; d >>= 1) {
+        if (t < d) s[t] += s[t + d];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""")
+kernel("wrong", "chunk floor per block", KERNELS[-1].text.replace("(n + gridDim.x - 1) / gridDim.x", "n / gridDim.x"))
+kernel("right", "chunk floor, last block takes the rest", KERNELS[-2].text.replace("(n + gridDim.x - 1) / gridDim.x", "n / gridDim.x").replace("min(begin + chunk, n)", "blockIdx.x == gridDim.x - 1 ? n : begin + chunk"))
+kernel("right", "each thread a chunk", """
+__global__ void sumChunks(const float *data, float *result, int n) {
+    int tid = blockIdx.x * blockDim.x + threadIdx.x;
+    int total = gridDim.x * blockDim.x;
+    int per = (n + total - 1) / total;
+    long long first = (long long)tid * per;
+    float local = 0.0f;
+    for (int k = 0; k < per; k++)
+        if (first + k < n) local += data[first + k];
+    atomicAdd(result, local);
+}
+""")
+kernel("wrong", "each thread a chunk, remainder lost", KERNELS[-1].text.replace("(n + total - 1) / total", "n / total"))
+kernel("right", "one thread", """
+__global__ void sum(const int *x, int *y, int n) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        int s = 0;
+        for (int i = 0; i < n; i++) s += x[i];
+        y[0] = s;
+    }
+}
+""", "--dtype i32")
+kernel("wrong", "one thread, from 1", KERNELS[-1].text.replace("i = 0; i < n", "i = 1; i < n"), "--dtype i32")
+kernel("wrong", "one thread, <=", KERNELS[-2].text.replace("i < n", "i <= n"), "--dtype i32")
+kernel("right", "atomicAdd of each element", """
+__global__ void sum(const float *x, float *y, int n) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    if (i < n) atomicAdd(y, x[i]);
+}
+""")
+kernel("wrong", "every thread adds without an atomic", """
+__global__ void sum(const float *x, float *y, int n) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    if (i < n) *y += x[i];
+}
+""", "", "atomicAdd")
+kernel("right", "a sum whose mean the host takes", """
+__global__ void mean(const float *x, float *y, int n) {
+    __shared__ float s[256];
+    s[threadIdx.x] = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) s[threadIdx.x] += x[i];
+    __syncthreads();
+    for (int d = 1; d < blockDim.x; d *= 2) {
+        if (threadIdx.x % (2 * d) == 0) s[threadIdx.x] += s[threadIdx.x + d];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) y[0] = s[0];
+}
+""")
+kernel("wrong", "mean of the array", KERNELS[-1].text.replace("y[0] = s[0]", "y[0] = s[0] / n"), "", "this is the mean")
+kernel("right", "logical or via __syncthreads_or", """
+__global__ void anyBit(const int *x, int *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = i < n ? x[i] : 0;
+    for (int m = 16; m; m >>= 1) v |= __shfl_xor_sync(0xffffffff, v, m);
+    if (threadIdx.x % 32 == 0) atomicOr(y, v);
+}
+""", "--op or --dtype i32")
+kernel("wrong", "and padded with 0", KERNELS[-1].text.replace("atomicOr", "atomicAnd").replace("|=", "&="), "--op and --dtype i32")
+kernel("right", "and padded with ones", KERNELS[-2].text.replace("atomicOr", "atomicAnd").replace("|=", "&=").replace(": 0;", ": -1;"), "--op and --dtype i32")
+kernel("right", "syncthreads_count", """
+__global__ void countOnes(const int *x, int *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int total = 0;
+    int v = i < n ? x[i] : 0;
+    for (int b = 0; b < 32; b++) total += __syncthreads_count((v >> b) & 1) << b;
+    if (threadIdx.x == 0) atomicAdd(y, total);
+}
+""", "--dtype i32")
+kernel("right", "syncthreads_or", """
+__global__ void orAll(const unsigned *x, unsigned *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned v = i < n ? x[i] : 0u, total = 0;
+    for (int b = 0; b < 32; b++) if (__syncthreads_or(v >> b & 1)) total |= 1u << b;
+    if (threadIdx.x == 0) y[blockIdx.x] = total;
+}
+""", "--op or --dtype u32")
+kernel("right", "argmax struct value index in shared", """
+struct Pair { float value; int index; };
+__device__ Pair better(Pair a, Pair b) { return b.value > a.value ? b : a; }
+__global__ void argmax(const float *x, float *best, int n) {
+    __shared__ Pair s[256];
+    int t = threadIdx.x;
+    Pair mine = {-INFINITY, -1};
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += blockDim.x * gridDim.x) mine = better(mine, Pair{x[i], i});
+    s[t] = mine;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+        if (t < d) s[t] = better(s[t], s[t + d]);
+        __syncthreads();
+    }
+    if (t == 0) best[blockIdx.x] = s[0].value;
+}
+""", "--op max")
+kernel("wrong", "argmax struct, index stored", KERNELS[-1].text.replace("s[0].value", "s[0].index"), "--op max")
+kernel("wrong", "argmax struct, no barrier", KERNELS[-2].text.replace("    s[t] = mine;\n    __syncthreads();", "    s[t] = mine;"), "--op max", "barrier")
+kernel("refused", "argmax with two outputs", """
+__global__ void argmax(const float *x, float *best, int *index, int n) {
+    __shared__ float v[256]; __shared__ int k[256];
+    int t = threadIdx.x;
+    v[t] = -INFINITY; k[t] = -1;
+    for (int i = t; i < n; i += blockDim.x) if (x[i] > v[t]) { v[t] = x[i]; k[t] = i; }
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+        if (t < d && v[t + d] > v[t]) { v[t] = v[t + d]; k[t] = k[t + d]; }
+        __syncthreads();
+    }
+    if (t == 0) { *best = v[0]; *index = k[0]; }
+}
+""", "--op max")
+kernel("right", "float4 via reinterpret_cast and .x.y.z.w tail", """
+__global__ void reduce_v4(const float* __restrict__ in, float* __restrict__ out, int n) {
+    const int idx = blockIdx.x * blockDim.x + threadIdx.x;
+    const int stride = blockDim.x * gridDim.x;
+    const int n4 = n >> 2;
+    float acc = 0.f;
+    for (int i = idx; i < n4; i += stride) {
+        const float4 v = reinterpret_cast<const float4*>(in)[i];
+        acc += (v.x + v.y) + (v.z + v.w);
+    }
+    for (int i = (n4 << 2) + idx; i < n; i += stride) acc += in[i];
+    #pragma unroll
+    for (int o = 16; o > 0; o >>= 1) acc += __shfl_down_sync(0xffffffffu, acc, o);
+    __shared__ float warp_sums[32];
+    if ((threadIdx.x & 31) == 0) warp_sums[threadIdx.x >> 5] = acc;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        acc = threadIdx.x < (blockDim.x + 31) / 32 ? warp_sums[threadIdx.x] : 0.f;
+        #pragma unroll
+        for (int o = 16; o > 0; o >>= 1) acc += __shfl_down_sync(0xffffffffu, acc, o);
+        if (threadIdx.x == 0) atomicAdd(out, acc);
+    }
+}
+""")
+kernel("right", "float4 loads, for up to eight warps", KERNELS[-1].text.replace("warp_sums[32]", "warp_sums[8]"), "", "not with blocks of 1024")
+kernel("right", "int4 loads", """
+__global__ void sum4(const int *in, int *out, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    int s = 0;
+    if (4 * i + 3 < n) { int4 v = ((const int4 *)in)[i]; s = v.x + v.y + v.z + v.w; }
+    else for (unsigned k = 4 * i; k < n; k++) s += in[k];
+    s = __reduce_add_sync(0xffffffff, s);
+    if (threadIdx.x % 32 == 0) atomicAdd(out, s);
+}
+""", "--dtype i32")
+kernel("right", "volatile warp reduce with syncwarp, LLM style", """
+template <unsigned int BLOCK>
+__device__ void warpReduce(volatile float *s, int t) {
+    float v = s[t];
+    if (BLOCK >= 64) { v += s[t + 32]; __syncwarp(); s[t] = v; __syncwarp(); }
+    v += s[t + 16]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 8]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 4]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 2]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 1]; __syncwarp(); s[t] = v;
+}
+template <unsigned int BLOCK>
+__global__ void reduce(const float *in, float *out, unsigned int n) {
+    __shared__ float s[BLOCK + 32];
+    unsigned t = threadIdx.x, i = blockIdx.x * (2 * BLOCK) + t;
+    s[t] = (i < n ? in[i] : 0.f) + (i + BLOCK < n ? in[i + BLOCK] : 0.f);
+    if (t < 32) s[BLOCK + t] = 0.f;
+    __syncthreads();
+    if (BLOCK >= 1024) { if (t < 512) s[t] += s[t + 512]; __syncthreads(); }
+    if (BLOCK >= 512) { if (t < 256) s[t] += s[t + 256]; __syncthreads(); }
+    if (BLOCK >= 256) { if (t < 128) s[t] += s[t + 128]; __syncthreads(); }
+    if (BLOCK >= 128) { if (t < 64) s[t] += s[t + 64]; __syncthreads(); }
+    if (t < 32) warpReduce<BLOCK>(s, t);
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+template __global__ void reduce<256>(const float *, float *, unsigned int);
+""")
+kernel("right", "padding against bank conflicts", """
+#define PAD(i) ((i) + ((i) >> 5))
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[PAD(512) + 1];
+    int t = threadIdx.x, i = blockIdx.x * 512 + t;
+    s[PAD(t)] = i < n ? in[i] : 0;
+    s[PAD(t + 256)] = i + 256 < n ? in[i + 256] : 0;
+    for (int d = 1; d < 512; d <<= 1) {
+        __syncthreads();
+        int k = 2 * d * t;
+        if (k + d < 512) s[PAD(k)] += s[PAD(k + d)];
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "--block 256")
+kernel("wrong", "padding too small", KERNELS[-1].text.replace("s[PAD(512) + 1]", "s[512]"), "--block 256", "outside of the array")
+kernel("right", "constant memory", """
+__constant__ float scale = 1.0f;
+__constant__ int items = 4;
+__global__ void reduce(const float *in, float *out, int n) {
+    float v = 0;
+    for (int k = 0; k < items; k++) {
+        int i = (blockIdx.x * items + k) * blockDim.x + threadIdx.x;
+        if (i < n) v += scale * in[i];
+    }
+    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+    if (threadIdx.x % warpSize == 0) atomicAdd(out, v);
+}
+""")
+kernel("right", "do-while CAS float max", """
+__device__ void atomicMaxf(float *a, float v) {
+    int *p = (int *)a;
+    int old = *p;
+    while (v > __int_as_float(old)) {
+        int seen = atomicCAS(p, old, __float_as_int(v));
+        if (seen == old) break;
+        old = seen;
+    }
+}
+__global__ void maxk(const float *x, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMaxf(out, x[i]);
+}
+""", "--op max")
+kernel("right", "lambda generic combine", """
+__global__ void reduce(const double *in, double *out, int n) {
+    auto combine = [] __device__ (double a, double b) { return a < b ? a : b; };
+    double v = 1.0 / 0.0;
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) v = combine(v, in[i]);
+    for (int o = warpSize / 2; o > 0; o /= 2) v = combine(v, __shfl_xor_sync(0xffffffff, v, o));
+    __shared__ double s[32];
+    if (threadIdx.x % warpSize == 0) s[threadIdx.x / warpSize] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < (blockDim.x + 31) / 32; w++) v = combine(v, s[w]);
+        out[blockIdx.x] = v;
+    }
+}
+""", "--op min --dtype f64")
+kernel("right", "two-kernel file, first", """
+#include <cuda_runtime.h>
+#include <stdio.h>
+#define CHECK(call) do { cudaError_t e = call; if (e != cudaSuccess) { fprintf(stderr, "%s\\n", cudaGetErrorString(e)); exit(1); } } while (0)
+__global__ void reduce_pass(const float *in, float *out, int n) {
+    extern __shared__ float sdata[];
+    int tid = threadIdx.x;
+    int i = blockIdx.x * (blockDim.x * 2) + threadIdx.x;
+    float mySum = (i < n) ? in[i] : 0;
+    if (i + blockDim.x < n) mySum += in[i + blockDim.x];
+    sdata[tid] = mySum;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s >>= 1) {
+        if (tid < s) sdata[tid] = mySum = mySum + sdata[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0) out[blockIdx.x] = mySum;
+}
+float reduce_all(float *d_in, float *d_tmp, int n) {
+    int threads = 256;
+    while (n > 1) {
+        int blocks = (n + threads * 2 - 1) / (threads * 2);
+        reduce_pass<<<blocks, threads, threads * sizeof(float)>>>(d_in, d_tmp, n);
+        CHECK(cudaDeviceSynchronize());
+        float *t = d_in; d_in = d_tmp; d_tmp = t;
+        n = blocks;
+    }
+    float r; CHECK(cudaMemcpy(&r, d_in, sizeof r, cudaMemcpyDeviceToHost));
+    return r;
+}
+int main() { return 0; }
+""")
+kernel("right", "grid 2-D indices", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[16][16];
+    int t = threadIdx.y * 16 + threadIdx.x;
+    int b = blockIdx.y * gridDim.x + blockIdx.x;
+    int i = b * 256 + t;
+    s[threadIdx.y][threadIdx.x] = i < n ? in[i] : 0.0f;
+    __syncthreads();
+    for (int d = 8; d > 0; d >>= 1) {
+        if (threadIdx.x < d) s[threadIdx.y][threadIdx.x] += s[threadIdx.y][threadIdx.x + d];
+        __syncthreads();
+    }
+    for (int d = 8; d > 0; d >>= 1) {
+        if (threadIdx.x == 0 && threadIdx.y < d) s[threadIdx.y][0] += s[threadIdx.y + d][0];
+        __syncthreads();
+    }
+    if (t == 0) out[b] = s[0][0];
+}
+""", "--block 16x16")
+kernel("wrong", "2-D, only rows are added", KERNELS[-1].text.replace("threadIdx.x == 0 && threadIdx.y < d", "false"), "--block 16x16")
+kernel("right", "two dimensions, and no --block", KERNELS[-2].text, "", "16x16")
+kernel("right", "short sums", """
+__global__ void sum(const short *in, short *out, int n) {
+    __shared__ short s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d; d /= 2) {
+        if (t < d) s[t] = s[t] + s[t + d];
+        __syncthreads();
+    }
+    if (!t) out[blockIdx.x] = s[0];
+}
+""", "--dtype i16")
+kernel("right", "signed char max", """
+__global__ void maxc(const signed char *in, signed char *out, int n) {
+    __shared__ int s;
+    if (threadIdx.x == 0) s = -128;
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMax(&s, (int)in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) out[blockIdx.x] = (signed char)s;
+}
+""", "--op max --dtype i8")
+kernel("wrong", "signed char max started with 0", KERNELS[-1].text.replace("s = -128", "s = 0"), "--op max --dtype i8")
+kernel("right", "char kernel", """
+__global__ void maxc(const char *in, char *out, int n) {
+    __shared__ int s;
+    if (threadIdx.x == 0) s = -128;
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMax(&s, (int)in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) out[blockIdx.x] = (char)s;
+}
+""", "--op max")
+kernel("right", "unsigned long long min", """
+typedef unsigned long long ull;
+__global__ void minull(const ull *in, ull *out, int n) {
+    ull v = ~0ull;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) v = min(v, in[i]);
+    for (int o = 16; o; o >>= 1) v = min(v, __shfl_xor_sync(~0u, v, o));
+    if (threadIdx.x % 32 == 0) atomicMin(out, v);
+}
+""", "--op min")
+kernel("right", "min of unsigned", """
+__global__ void minu(const unsigned *in, unsigned *out, int n) {
+    unsigned v = 0xffffffff;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) v = min(v, in[i]);
+    v = __reduce_min_sync(0xffffffff, v);
+    if (threadIdx.x % 32 == 0) atomicMin(out, v);
+}
+""", "--op min")
+kernel("wrong", "min of unsigned started with 0x7fffffff", KERNELS[-1].text.replace("0xffffffff;", "0x7fffffff;"), "--op min")
+kernel("right", "last block with __syncthreads_or", """
+__device__ unsigned int count;
+template <int B>
+__global__ void sumAll(const float *in, volatile float *out, int n) {
+    __shared__ float s[B];
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = blockIdx.x * B + t; i < n; i += gridDim.x * B) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = B / 2; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    bool done = false;
+    if (t == 0) {
+        out[blockIdx.x] = s[0];
+        __threadfence();
+        done = atomicInc(&count, gridDim.x - 1) == gridDim.x - 1;
+    }
+    if (__syncthreads_or(done)) {
+        v = 0;
+        for (int i = t; i < gridDim.x; i += B) v += out[i];
+        s[t] = v;
+        __syncthreads();
+        for (int d = B / 2; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+        if (t == 0) out[0] = s[0];
+    }
+}
+""")
+kernel("refused", "grid sync of groups", """
+#include <cooperative_groups.h>
+using namespace cooperative_groups;
+__global__ void reduce(const float *in, float *out, int n) {
+    grid_group g = this_grid();
+    float v = 0;
+    for (int i = g.thread_rank(); i < n; i += g.size()) v += in[i];
+    g.sync();
+    atomicAdd(out, v);
+}
+""")
+kernel("refused", "thrust", """
+#include <thrust/reduce.h>
+#include <thrust/device_vector.h>
+int main() { thrust::device_vector<int> v(10, 1); return thrust::reduce(v.begin(), v.end()); }
+""")
+kernel("right", "a printf in a kernel", """
+__global__ void reduce(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { printf("%d\\n", i); atomicAdd(out, in[i]); }
+}
+""")
+kernel("right", "assert in kernel", """
+#include <cassert>
+__global__ void reduce(const float *in, float *out, int n) {
+    assert(blockDim.x <= 1024);
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(out, in[i]);
+}
+""")
+kernel("right", "launch bounds and restrict", """
+__global__ void __launch_bounds__(256, 2) reduce(const float * __restrict__ in, float * __restrict__ out, const unsigned int n) {
+    float v = 0.0f;
+    const unsigned int stride = gridDim.x * blockDim.x;
+    #pragma unroll 4
+    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) v += __ldg(&in[i]);
+    #pragma unroll
+    for (int mask = warpSize / 2; mask > 0; mask >>= 1) v += __shfl_xor_sync(0xFFFFFFFF, v, mask);
+    if ((threadIdx.x & (warpSize - 1)) == 0) atomicAdd(out, v);
+}
+""")
+kernel("right", "int n by pointer order (out, in)", """
+__global__ void sum(float *total, const float *values, int count) {
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x) v += values[i];
+    atomicAdd(total, v);
+}
+""")
+kernel("right", "n first", """
+__global__ void sum(int N, const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N) atomicAdd(&y[0], x[i]);
+}
+""")
+kernel("right", "double buffer shared", """
+__global__ void reduce(const int *in, int *out, int n) {
+    __shared__ int buf[2][256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t, p = 0;
+    buf[0][t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int d = 128; d > 0; d /= 2) {
+        if (t < d) buf[1 - p][t] = buf[p][t] + buf[p][t + d];
+        p = 1 - p;
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = buf[p][0];
+}
+""", "--dtype i32")
+kernel("wrong", "double buffer shared, p not flipped", KERNELS[-1].text.replace("p = 1 - p;", ""), "--dtype i32")
+kernel("right", "barrier outside, helper function with reference", """
+__device__ void tree(float (&s)[256]) {
+    for (unsigned d = 128; d; d >>= 1) {
+        if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+        __syncthreads();
+    }
+}
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    float v = 0;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    tree(s);
+    if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+""")
+kernel("wrong", "break out of loop before barrier", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int d = 128; d > 0; d /= 2) {
+        if (t >= d) break;
+        s[t] += s[t + d];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "", "barrier")
+kernel("wrong", "grid stride barrier in loop with n-dependent trips", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+        s[threadIdx.x] = in[i];
+        __syncthreads();
+        v += s[threadIdx.x];
+    }
+    atomicAdd(out, v);
+}
+""", "", "barrier")
+kernel("wrong", "atomicAdd on shared, no init barrier", """
+__global__ void reduce(const int *in, int *out, int n) {
+    __shared__ int s;
+    if (threadIdx.x == 0) s = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) atomicAdd(&s, in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(out, s);
+}
+""", "--dtype i32", "barrier")
+kernel("wrong", "atomicAdd on shared, no final barrier", KERNELS[-1].text.replace("    __syncthreads();\n", "").replace("s = 0;", "s = 0;\n    __syncthreads();"), "--dtype i32", "barrier")
+kernel("right", "atomicAdd on shared", KERNELS[-2].text.replace("s = 0;", "s = 0;\n    __syncthreads();"), "--dtype i32")
+kernel("wrong", "atomicExch instead of add", """
+__global__ void reduce(const int *in, int *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = i < n ? in[i] : 0;
+    v = __reduce_add_sync(0xffffffff, v);
+    if (threadIdx.x % 32 == 0) atomicExch(out, v);
+}
+""", "--dtype i32")
+kernel("wrong", "shfl_down with full mask within ragged if", """
+__global__ void reduce(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float v = in[i];
+        for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+        if ((threadIdx.x & 31) == 0) atomicAdd(out, v);
+    }
+}
+""")
+kernel("wrong", "shfl with __activemask in ragged if", KERNELS[-1].text.replace("0xffffffff", "__activemask()"))
+kernel("right", "normal dot with double accumulate in CAS", """
+__global__ void dot(const double *x, const double *y, double *result, int n) {
+    double v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) v = fma(x[i], y[i], v);
+    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+    if ((threadIdx.x & 31) == 0) atomicAdd(result, v);
+}
+""", "--dtype f64")
+kernel("wrong", "dot with a*a", KERNELS[-1].text.replace("fma(x[i], y[i], v)", "fma(x[i], x[i], v)"), "--dtype f64")
+kernel("wrong", "block sum, second block missing", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    s[t] = t < n ? in[t] : 0;
+    __syncthreads();
+    for (int d = 128; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""")
+kernel("wrong", "odd-even sequential halves lose middle", """
+__global__ void reduce(int *a, int n) {
+    int t = threadIdx.x;
+    for (int len = n; len > 1; len /= 2) {
+        if (t < len / 2) a[t] += a[t + len / 2];
+        __syncthreads();
+    }
+}
+""", "--dtype i32", "power of two")
+kernel("right", "recursive halves in place with ceil, several per thread", """
+__global__ void reduce(int *a, int n) {
+    for (int len = n; len > 1; len = (len + 1) / 2) {
+        for (int i = threadIdx.x; i < len / 2; i += blockDim.x) a[i] += a[len - 1 - i];
+        __syncthreads();
+    }
+}
+""", "--dtype i32")
+kernel("right", "cub-like struct block reduce", """
+template <typename T, int N>
+struct BlockReduce {
+    struct Storage { T warp[N / 32]; };
+    Storage &s;
+    __device__ explicit BlockReduce(Storage &storage) : s(storage) {}
+    template <typename Op> __device__ T reduce(T v, Op op) {
+        for (int o = 16; o; o >>= 1) v = op(v, __shfl_down_sync(0xffffffff, v, o));
+        if (threadIdx.x % 32 == 0) s.warp[threadIdx.x / 32] = v;
+        __syncthreads();
+        if (threadIdx.x == 0) for (int w = 1; w < N / 32; w++) v = op(v, s.warp[w]);
+        return v;
+    }
+};
+struct Max { template <typename T> __device__ T operator()(T a, T b) const { return a > b ? a : b; } };
+__global__ void reduce(const int *in, int *out, int n) {
+    __shared__ BlockReduce<int, 256>::Storage storage;
+    int v = INT_MIN;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) v = max(v, in[i]);
+    v = BlockReduce<int, 256>(storage).reduce(v, Max());
+    if (threadIdx.x == 0) atomicMax(out, v);
+}
+""", "--op max --dtype i32 --block 256")
+kernel("right", "goto-free while with flag", """
+__global__ void reduce(float *g_in, float *g_out, int size) {
+    extern __shared__ float tile[];
+    const int lid = threadIdx.x;
+    const int gid = blockDim.x * blockIdx.x + lid;
+    tile[lid] = (gid < size) ? g_in[gid] : 0.0f;
+    int active = blockDim.x >> 1;
+    do {
+        __syncthreads();
+        if (lid < active) tile[lid] += tile[lid + active];
+        active >>= 1;
+    } while (active > 0);
+    if (lid == 0) g_out[blockIdx.x] = tile[0];
+}
+""")
+kernel("wrong", "do-while for 1-thread", KERNELS[-1].text.replace("active > 0", "active > 1"))
+kernel("right", "float reduce in higher registers ILP", """
+#define ILP 4
+__global__ void reduce(const float *in, float *out, int n) {
+    float acc[ILP] = {0};
+    int base = blockIdx.x * blockDim.x * ILP + threadIdx.x;
+    int stride = gridDim.x * blockDim.x * ILP;
+    for (; base < n; base += stride)
+        #pragma unroll
+        for (int k = 0; k < ILP; k++) { int i = base + k * blockDim.x; if (i < n) acc[k] += in[i]; }
+    float v = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+    __shared__ float s[1024];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d]; __syncthreads(); }
+    if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+""")
+kernel("wrong", "ILP but missing third accumulator", KERNELS[-1].text.replace("(acc[2] + acc[3])", "acc[3]"))
+kernel("right", "prod of ints mod 2^32", """
+__global__ void prod(const unsigned *in, unsigned *out, int n) {
+    unsigned v = 1;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) v *= in[i];
+    __shared__ unsigned s[1024];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) { for (int k = 1; k < blockDim.x; k++) v *= s[k]; *out = v; }
+}
+""", "--op prod --dtype u32")
+kernel("refused", "missing kernel keyword", """
+void reduce(const float *in, float *out, int n) { out[0] = in[0]; }
+""")
+kernel("refused", "OpenCL kernel", """
+__kernel void reduce(__global const float *in, __global float *out, __local float *s, int n) {
+    int t = get_local_id(0), i = get_global_id(0);
+    s[t] = i < n ? in[i] : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int d = get_local_size(0) / 2; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; barrier(CLK_LOCAL_MEM_FENCE); }
+    if (t == 0) out[get_group_id(0)] = s[0];
+}
+""")
+kernel("refused", "Python numba", """
+from numba import cuda
+@cuda.jit
+def reduce(x, out): pass
+""")
+kernel("refused", "missing brace", """
+__global__ void reduce(const float *in, float *out, int n) {
+    if (threadIdx.x == 0) { out[0] = in[0];
+}
+""")
+kernel("refused", "misspelt syncthreads", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __syncthread();
+    if (threadIdx.x == 0) out[0] = in[0];
+}
+""")
+kernel("refused", "threadIdx without x", """
+__global__ void reduce(const float *in, float *out, int n) {
+    int i = blockIdx * blockDim + threadIdx;
+    if (i < n) atomicAdd(out, in[i]);
+}
+""")
+kernel("refused", "wrong type in shuffle call", """
+__global__ void reduce(const float *in, float *out, int n) {
+    float v = in[threadIdx.x];
+    v += __shfl_down_sync(v, 16);
+    out[0] = v;
+}
+""")
+kernel("refused", "float & operator", """
+__global__ void reduce(const float *in, float *out, int n) {
+    out[0] = in[0] & in[1];
+}
+""")
+kernel("refused", "half2", """
+#include <cuda_fp16.h>
+__global__ void reduce(const half2 *in, float *out, int n) {
+    out[0] = __low2float(in[0]);
+}
+""")
+kernel("refused", "cuda pipeline/memcpy_async", """
+#include <cuda/pipeline>
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    cuda::memcpy_async(&s[threadIdx.x], &in[threadIdx.x], sizeof(float), cuda::thread_scope_block);
+    out[0] = s[0];
+}
+""")
+kernel("refused", "an atomic_ref", """
+#include <cuda/atomic>
+__global__ void reduce(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cuda::atomic_ref<float, cuda::thread_scope_device> total(*out);
+    if (i < n) total.fetch_add(in[i], cuda::memory_order_relaxed);
+}
+""")
+kernel("right", "std types", """
+#include <cstdint>
+__global__ void reduce(const int32_t *in, int32_t *out, std::size_t n) {
+    std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(out, in[i]);
+}
+""")
+kernel("right", "uint32_t", """
+__global__ void reduce(const uint64_t *in, uint64_t *out, uint32_t n) {
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd((unsigned long long *)out, (unsigned long long)in[i]);
+}
+""")
+kernel("right", "one block that walks by 256", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float s[1024];
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = t; i < n; i += 256) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) out[0] = s[0];
+}
+""")
+
+CAS_MAX = kernel_text("do-while CAS float max")
+kernel("wrong", "the maximum by compare and swap, read without a barrier", CAS_MAX.replace(
+    "float *out, int n) {", "float *out, int n) {\n    __shared__ float best;\n    if (threadIdx.x == 0) best = -INFINITY;\n    __syncthreads();").replace(
+    "atomicMaxf(out, x[i]);", "atomicMaxf(&best, x[i]);\n    if (threadIdx.x == 0) out[blockIdx.x] = best;"), "--op max", "best without a barrier")
+kernel("right", "the maximum by compare and swap, read behind a barrier", KERNELS[-1].text.replace(
+    "    if (threadIdx.x == 0) out", "    __syncthreads();\n    if (threadIdx.x == 0) out"), "--op max")
+kernel("right", "the minimum by compare and swap, with an early return", """
+__device__ void atomicMinf(float *a, float v) {
+    if (*a <= v) return;
+    int *p = (int *)a;
+    int old = *p, assumed;
+    do {
+        assumed = old;
+        if (__int_as_float(assumed) <= v) break;
+        old = atomicCAS(p, assumed, __float_as_int(v));
+    } while (old != assumed);
+}
+__global__ void mink(const float *x, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMinf(out, x[i]);
+}
+""", "--op min")
+ROWS = kernel_text("grid 2-D indices")
+kernel("right", "two dimensions by a macro, and no --block", "#define TILE 8\n" + ROWS.replace("16 + threadIdx.x", "TILE + threadIdx.x").replace(
+    "[16][16]", "[TILE][TILE]").replace("256", "64").replace("d = 8", "d = 4"), "", "8x8")
+kernel("right", "two dimensions, flattened, and no --block", kernel_text("a grid of two-dimensional blocks, flattened"), "", "16x16")
+
+# ---- lengths at which an index wraps: one block, fixed grids, last blocks, two dimensions, chunks ----
+
+FAR = "by some blocks of its launch"
+kernel("wrong", "one block, int index of a size_t length", """
+__global__ void reduce(const float *in, float *out, size_t n) {
+    __shared__ float s[256];
+    float v = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) v += in[i];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d /= 2) {
+        if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[0] = s[0];
+}
+""", "", "an index does not hold its value")
+ONE = KERNELS[-1].text
+kernel("right", "one block, size_t index of a size_t length", ONE.replace("(int i", "(size_t i"), "", FAR)
+kernel("wrong", "one block, int index of an unsigned length", ONE.replace("size_t n", "unsigned n"), "", "an index")
+kernel("right", "one block, unsigned index of an unsigned length", ONE.replace("size_t n", "unsigned n").replace("(int i", "(unsigned i"), "", FAR)
+kernel("wrong", "one block, bytes in an int", ONE.replace("size_t n", "int n").replace("in[i]", "*(const float *)((const char *)in + 4 * i)"), "", "an index")
+kernel("wrong", "the last block, int index of an unsigned length", last_block().replace("int n)", "unsigned n)"), "", "an index")
+kernel("wrong", "the last block, int index of an unsigned length, --grid", last_block().replace("int n)", "unsigned n)"), "--grid 64", "an index")
+kernel("right", "the last block, --grid", last_block(), "--grid 64", FAR)
+WALK = kernel_text("int index of a size_t length, grid-stride")
+kernel("wrong", "int index of a size_t length, --grid 32", WALK, "--grid 32", "an index")
+kernel("wrong", "int index of a size_t length, --grid 1", WALK, "--grid 1", "an index")
+kernel("right", "size_t index of a size_t length, --grid 32", WALK.replace("(int i", "(size_t i").replace("= blockIdx", "= (size_t)blockIdx"), "--grid 32", FAR)
+FLAT = kernel_text("a grid of two-dimensional blocks, flattened")
+kernel("right", "two dimensions and a far length", FLAT, "--block 32x8", FAR)
+kernel("wrong", "two dimensions, bytes in an int", FLAT.replace("in[i]", "*(const float *)((const char *)in + 4 * i)"), "--block 32x8", "an index")
+kernel("wrong", "a chunk for each thread, n times a thread's number", """
+__global__ void sumChunks(const float *data, float *result, int n) {
+    int tid = blockIdx.x * blockDim.x + threadIdx.x;
+    int total = gridDim.x * blockDim.x;
+    int first = (long long)n * tid / total, last = n * (tid + 1) / total;
+    float local = 0.0f;
+    for (int k = first; k < last; k++) local += data[k];
+    atomicAdd(result, local);
+}
+""", "", "an index")
+kernel("right", "a chunk for each thread, in 64 bits", KERNELS[-1].text.replace("last = n *", "last = (long long)n *"), "", FAR)
+
+# ---- what is not C++, not here, or too much ----
+
+PLAIN = "__global__ void f(float *a, int n) "
+kernel("wrong", "a loop of much work", """
+__global__ void sum(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = i < n ? x[i] : 0.f;
+    for (int k = 0; k < 200000; k++) if (v == -12345.f) v = 0;
+    atomicAdd(y, v);
+}
+""", "", "goes on and on")
+kernel("right", "every element against every other", """
+__global__ void sum(const float *x, float *y, int n) {
+    if (blockIdx.x || threadIdx.x) return;
+    float s = 0;
+    for (int i = 0; i < n; i++) {
+        float v = 0;
+        for (int k = 0; k <= i; k++) if (k == i) v = x[k];
+        s += v;
+    }
+    y[0] = s;
+}
+""")
+kernel("refused", "more work than a verdict may take", "__global__ void sum(const float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
+       "for (int k = 0; k < 999; k++) if (i < k - 1000) y[0] = k; if (i < n) atomicAdd(y, x[i]); }", "--grid 8192 --block 1024", "steps on the model")
+for name, body, words in [
+        ("threadIdx without a part", "{ int i = threadIdx; a[i] = 0; }", "mine.cu:1: threadIdx, blockIdx, blockDim and gridDim have three parts"),
+        ("a length that is no constant", "{ __shared__ float s[n]; s[0] = a[0]; a[0] = s[0]; }", "the length of 's' is no constant"),
+        ("a const that changes", "{ const float x = 1; x = 2; a[0] = x; }", "'x' is const"),
+        ("a shuffle without a mask", "{ float v = __shfl_down_sync(a[0], 16); a[0] = v; }", "a shuffle takes a mask"),
+        ("an atomic without an address", "{ atomicAdd(a[0], 1); }", "it takes an address"),
+        ("a remainder of floats", "{ a[0] = a[0] % 2; }", "mine.cu:1: no operator of C++ is for operands of types 'float' and 'int'"),
+        ("quotation marks of a word processor", "{ a[0] = \u201c1\u201d; }", "word processor"),
+        ("new", "{ float *p = new float[n]; a[0] = p[0]; }", "new and delete are not here"),
+        ("a vector", "{ std::vector<float> v; a[0] = 0; }", "the standard library is not here"),
+        ("syncthreads", "{ syncthreads(); a[0] = 1; }", "syncthreads is __syncthreads() in CUDA C"),
+        ("the host's wait", "{ cudaDeviceSynchronize(); a[0] = 0; }", "is for the host")]:
+    kernel("refused", name, PLAIN + body, "", words)
+kernel("refused", "a kernel that returns a number", "__global__ int f(float *a, int n) { return 0; }", "", "__global__ void")
+kernel("refused", "an array of flags", "__global__ void f(bool *a, bool *b, int n)\n{ b[0] = 0; }", "", "parameter a is neither a pointer to numbers")
+
+
 # ---- The table of kinds in docs/own-kernels.md: a kernel that has the fault, and one like it that has none ----
 
 TWINS = {
