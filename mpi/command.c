@@ -161,21 +161,21 @@ static int feed(struct run *r) {
     const uint64_t n = r->file[0].header.count;
     const uint64_t first = part_start(n, r->rank, r->ranks),
                    last = part_start(n, r->rank + 1, r->ranks);
-    const size_t size = r->file[0].header.element, most = PIECE / size;
+    const size_t size = r->file[0].header.element, most = CHUNK / size;
     if (tally_state_create(&r->problem, &r->state) != TALLY_OK ||
         tally_state_begin_at(r->state, first) != TALLY_OK)
         return wrong("%s", tally_error());
-    unsigned char *x = calloc((size_t)r->files, PIECE);
+    unsigned char *x = calloc((size_t)r->files, CHUNK);
     if (!x) return wrong("no memory to read into");
     int well = 1;
     for (uint64_t at = first; at < last && well;) {
-        const size_t piece = last - at < most ? (size_t)(last - at) : most;
-        unsigned char *y = r->files == 2 ? x + PIECE : NULL;
-        well = read_elements(&r->file[0], x, at, piece) &&
-               (!y || read_elements(&r->file[1], y, at, piece));
-        if (well && tally_state_feed(r->state, r->device, x, y, piece) != TALLY_OK)
+        const size_t chunk = last - at < most ? (size_t)(last - at) : most;
+        unsigned char *y = r->files == 2 ? x + CHUNK : NULL;
+        well = read_elements(&r->file[0], x, at, chunk) &&
+               (!y || read_elements(&r->file[1], y, at, chunk));
+        if (well && tally_state_feed(r->state, r->device, x, y, chunk) != TALLY_OK)
             well = wrong("%s", tally_error());
-        at += piece;
+        at += chunk;
     }
     free(x);
     return well;

@@ -12,7 +12,7 @@
 #include "../cli/input/npy.h"
 #include "../cli/parts/results.h"
 
-enum { PIECE = 1 << 22 }; /* bytes that are read at a time */
+enum { CHUNK = 1 << 22 }; /* bytes that are read at a time */
 
 struct file {
     const char *name;

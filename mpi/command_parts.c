@@ -2,7 +2,7 @@
  * command_parts.c - tally-mpi with many results: along axes, by segment, by group.
  *
  * Whatever the parts are, each element gets the number of its result, and the states of all results are fed as groups
- * and combined over the ranks. So a rank's elements may belong to any results, and nothing is held but a piece of the
+ * and combined over the ranks. So a rank's elements may belong to any results, and nothing is held but a chunk of the
  * file and the states.
  */
 #include "command.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Numbers the elements of a piece of the file: those from `at` on, n of them. */
+/* Numbers the elements of a chunk of the file: those from `at` on, n of them. */
 struct numbering {
     int (*number)(struct numbering *w, uint64_t at, size_t n, int64_t *id);
     uint64_t results;
@@ -23,7 +23,7 @@ struct numbering {
     unsigned char *raw;
 
     struct file mask;
-    unsigned char *marks; /* of a piece; NULL without a mask */
+    unsigned char *marks; /* of a chunk; NULL without a mask */
 
     int64_t *offset; /* --segments: results + 1 of them */
     uint64_t each;   /* elements of each, where a length was given */
@@ -99,7 +99,7 @@ static int open_groups(struct numbering *w, const struct run *r) {
     if (w->ids.header.count != n)
         return wrong("%s has %llu ids for %llu elements", r->parts.by,
                      (unsigned long long)w->ids.header.count, (unsigned long long)n);
-    w->raw = malloc(PIECE * 8);
+    w->raw = malloc(CHUNK * 8);
     return w->raw ? 1 : wrong("no memory to read ids into");
 }
 
@@ -107,7 +107,7 @@ static int open_groups(struct numbering *w, const struct run *r) {
 static int64_t greatest_id(const struct numbering *w, uint64_t first, uint64_t last) {
     int64_t greatest = -1;
     for (uint64_t at = first; at < last;) {
-        const size_t n = last - at < PIECE ? (size_t)(last - at) : PIECE;
+        const size_t n = last - at < CHUNK ? (size_t)(last - at) : CHUNK;
         if (!read_elements(&w->ids, w->raw, at, n)) return -1;
         for (size_t i = 0; i < n; i++) {
             const int64_t id = widened(w->raw, i, w->ids.header.type);
@@ -255,7 +255,7 @@ static int open_mask(struct numbering *w, const struct run *r) {
     if (w->mask.header.count != n)
         return wrong("%s has %llu bytes for %llu elements", r->parts.mask,
                      (unsigned long long)w->mask.header.count, (unsigned long long)n);
-    w->marks = malloc(PIECE);
+    w->marks = malloc(CHUNK);
     return w->marks ? 1 : wrong("no memory to read a mask into");
 }
 
@@ -264,8 +264,8 @@ static int open_mask(struct numbering *w, const struct run *r) {
 static int feed(struct run *r, struct numbering *w, tally_groups *groups) {
     const uint64_t n = r->file[0].header.count, first = part_start(n, r->rank, r->ranks),
                    last = part_start(n, r->rank + 1, r->ranks);
-    const size_t most = PIECE / 8;
-    unsigned char *x = malloc((size_t)r->files * PIECE);
+    const size_t most = CHUNK / 8;
+    unsigned char *x = malloc((size_t)r->files * CHUNK);
     int64_t *id = malloc(most * sizeof *id);
     int well = 1;
     if (!x || !id) {
@@ -274,20 +274,20 @@ static int feed(struct run *r, struct numbering *w, tally_groups *groups) {
         return wrong("no memory to read into");
     }
     for (uint64_t at = first; at < last && well;) {
-        const size_t piece = last - at < most ? (size_t)(last - at) : most;
-        unsigned char *y = r->files == 2 ? x + PIECE : NULL;
+        const size_t chunk = last - at < most ? (size_t)(last - at) : most;
+        unsigned char *y = r->files == 2 ? x + CHUNK : NULL;
         const tally_shape shape = {.cut = TALLY_GROUPS,
-                                   .n = piece,
+                                   .n = chunk,
                                    .count = (size_t)w->results,
                                    .ids = id,
                                    .mask = w->marks,
                                    .skip_outside = w->skips};
-        well = read_elements(&r->file[0], x, at, piece) &&
-               (!y || read_elements(&r->file[1], y, at, piece)) && w->number(w, at, piece, id);
-        if (well && w->marks) well = read_elements(&w->mask, w->marks, at, piece);
+        well = read_elements(&r->file[0], x, at, chunk) &&
+               (!y || read_elements(&r->file[1], y, at, chunk)) && w->number(w, at, chunk, id);
+        if (well && w->marks) well = read_elements(&w->mask, w->marks, at, chunk);
         if (well && tally_groups_feed(groups, r->device, &shape, x, y) != TALLY_OK)
             well = wrong("%s", tally_error());
-        at += piece;
+        at += chunk;
     }
     free(x);
     free(id);

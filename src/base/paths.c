@@ -144,7 +144,7 @@ __attribute__((constructor)) static void map_counters(void) {
         cells += cells_of(*t);
     if (cells == 0) return;
     const uint64_t layout = hash_of_names();
-    /* (The other file's name is a byte longer.) */
+    /* ".counts", the end of the other file's name, is a byte longer than ".names". */
     if (snprintf(path, sizeof path - 1, "%s/%016llx.names", folder, (unsigned long long)layout) >=
         (int)sizeof path - 1)
         return;

@@ -213,22 +213,22 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
 /* Feeds a state that has a stretch with resident elements: a leaf may begin in one feed and end in another, so the
  * elements are copied to the host. On an error nothing has been fed. */
 static tally_status feed_copied(tally_state *state, tally_device *device, const char *x, size_t n) {
-    enum { PIECE = 1 << 20 };
-    const size_t element = type_size(state->plan.type), most = PIECE / element;
+    enum { CHUNK = 1 << 20 };
+    const size_t element = type_size(state->plan.type), most = CHUNK / element;
     tally_state *all = NULL;
-    void *piece = malloc(PIECE);
+    void *chunk = malloc(CHUNK);
     tally_status s =
-        piece ? tally_state_copy(state, &all) : fail(TALLY_ENOMEM, "no memory to copy elements to");
+        chunk ? tally_state_copy(state, &all) : fail(TALLY_ENOMEM, "no memory to copy elements to");
     for (size_t m; s == TALLY_OK && n > 0; n -= m, x += m * element) {
         m = n < most ? n : most;
-        s = device->kind->copy_out(device, piece, x, m * element);
-        if (s == TALLY_OK) s = tally_state_feed(all, NULL, piece, NULL, m);
+        s = device->kind->copy_out(device, chunk, x, m * element);
+        if (s == TALLY_OK) s = tally_state_feed(all, NULL, chunk, NULL, m);
     }
     if (s == TALLY_OK && all && all->stretch) {
         state->state = all->state;
         *state->stretch = *all->stretch;
     }
-    free(piece);
+    free(chunk);
     tally_state_destroy(all);
     return s;
 }

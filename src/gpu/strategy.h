@@ -50,7 +50,8 @@ struct strategy {
     tally_status (*prepare)(struct queue *queue, const struct shaped *s);
     /* Enqueues its launches. The bits of `left` are 0 before. */
     tally_status (*enqueue)(struct parts_run *run);
-    /* Groups: it wants no order and does all of them itself; its words are 0 before it, too. */
+    /* Groups: their elements need no sort, and it reduces all groups itself; its words of the workspace are 0
+     * before. */
     bool unordered;
     /* Segments: whether it finds the first wrong offset itself; NULL: it never does. */
     bool (*checks)(const struct shaped *s);

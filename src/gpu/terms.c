@@ -29,16 +29,16 @@ static tally_status prepare(struct queue *queue) {
 }
 
 /* The caller's memory as buffers. */
-struct pieces {
+struct buffers {
     struct gpu_memory *x, *bounds, *words, *spare, *failed, *workspace, *out, *outcome;
 };
 
 static tally_status take_all(struct gpu_device *d, enum terms_step step, const terms_plan *p,
-                             const tally_terms_call *c, struct pieces *m) {
+                             const tally_terms_call *c, struct buffers *m) {
     const unsigned element = p->element / 8, word = p->word / 8;
     const int values = step == TERMS_TO_VALUES, bounds = step == TERMS_TO_BOUNDS;
     tally_status s = TALLY_OK;
-    *m = (struct pieces){0};
+    *m = (struct buffers){0};
     if (!values) s = gpu_wrap(d, c->x, p->n * element, element, &m->x);
     if (s == TALLY_OK) s = gpu_wrap(d, c->bounds, 4 * BOUND_WORDS * p->blocks, 8, &m->bounds);
     if (s == TALLY_OK && !bounds)
@@ -53,7 +53,7 @@ static tally_status take_all(struct gpu_device *d, enum terms_step step, const t
     return s;
 }
 
-static void give_back(struct gpu_device *d, struct pieces *m) {
+static void give_back(struct gpu_device *d, struct buffers *m) {
     struct gpu_memory *all[] = {m->x,      m->bounds,    m->words, m->spare,
                                 m->failed, m->workspace, m->out,   m->outcome};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
@@ -78,7 +78,7 @@ static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
 }
 
 static tally_status launch(struct queue *queue, enum terms_step step, const terms_plan *p,
-                           const struct pieces *m) {
+                           const struct buffers *m) {
     const struct gpu_argument to_bounds[] = {BUFFER(m->x), VALUE(*p), BUFFER(m->bounds)},
                               to_offsets[] = {BUFFER(m->bounds), VALUE(*p), BUFFER(m->workspace)},
                               to_words[] = {BUFFER(m->x), BUFFER(m->bounds), BUFFER(m->workspace),
@@ -111,7 +111,7 @@ static tally_status launch(struct queue *queue, enum terms_step step, const term
 
 static tally_status run(struct gpu_device *d, enum terms_step step, const terms_plan *p,
                         const tally_terms_call *c) {
-    struct pieces m;
+    struct buffers m;
     tally_status s = take_all(d, step, p, c, &m);
     d->api->use(d->theirs.gpu, true, c->queue);
     if (s == TALLY_OK) s = launch(&d->theirs, step, p, &m);

@@ -91,9 +91,9 @@ tally_status gpu_words_measure(tally_device *device, const struct problem *p, si
     return gpu_leave_theirs(d, s);
 }
 
-static void give_back(struct gpu_device *d, struct gpu_memory **pieces, unsigned count) {
+static void give_back(struct gpu_device *d, struct gpu_memory **buffers, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        d->api->release(d->theirs.gpu, pieces[i]);
+        d->api->release(d->theirs.gpu, buffers[i]);
 }
 
 static void *const nothing = NULL;
@@ -146,8 +146,8 @@ static tally_status run_words(struct gpu_device *d, const struct problem *p,
                               const tally_words_call *call) {
     struct queue *queue = &d->theirs;
     struct words_plan plan;
-    enum { X, Y, WORK, ADDED, GATHERED, FAILED, PIECES };
-    struct gpu_memory *m[PIECES] = {0};
+    enum { X, Y, WORK, ADDED, GATHERED, FAILED, BUFFERS };
+    struct gpu_memory *m[BUFFERS] = {0};
     const size_t element = type_size(p->type);
     plan_words(queue, p, call->n, &plan);
     tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, call->n));
@@ -166,7 +166,7 @@ static tally_status run_words(struct gpu_device *d, const struct problem *p,
         s = launch_words(d, p, &in, &plan, m[WORK], call->workspace, m[ADDED], m[GATHERED],
                          m[FAILED]);
     d->api->use(queue->gpu, false, NULL);
-    give_back(d, m, PIECES);
+    give_back(d, m, BUFFERS);
     return s;
 }
 
@@ -185,8 +185,8 @@ static tally_status run_values(struct gpu_device *d, const struct problem *p,
                                const tally_values_call *call) {
     struct queue *queue = &d->theirs;
     struct words_plan plan;
-    enum { ADDED, GATHERED, FAILED, RESULTS, PIECES };
-    struct gpu_memory *m[PIECES] = {0};
+    enum { ADDED, GATHERED, FAILED, RESULTS, BUFFERS };
+    struct gpu_memory *m[BUFFERS] = {0};
     plan_words(queue, p, 0, &plan);
     plan.count = call->count;
     plan.ranks = call->ranks;
@@ -209,7 +209,7 @@ static tally_status run_values(struct gpu_device *d, const struct problem *p,
         s = d->api->launch(queue->gpu, queue->settle, (unsigned)call->count, queue->block,
                            arguments, 5);
     d->api->use(queue->gpu, false, NULL);
-    give_back(d, m, PIECES);
+    give_back(d, m, BUFFERS);
     return s;
 }
 
@@ -251,8 +251,8 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     struct queue *queue = &d->theirs;
     struct words_plan plan;
     struct records records = {.head = NULL};
-    enum { X, Y, WORK, WORDS, MAILBOX, RESULTS, PIECES };
-    struct gpu_memory *m[PIECES] = {0};
+    enum { X, Y, WORK, WORDS, MAILBOX, RESULTS, BUFFERS };
+    struct gpu_memory *m[BUFFERS] = {0};
     const size_t element = type_size(p->type), n = call->failure == TALLY_OK ? call->n : 0;
     plan_words(queue, p, n, &plan);
     plan.count = 1;
@@ -279,7 +279,7 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
                                            BUFFER(m[MAILBOX]), BUFFER(m[RESULTS])};
         s = d->api->launch(queue->gpu, queue->allreduce_few, 1, queue->block, all, 6);
         d->api->use(queue->gpu, false, NULL);
-        give_back(d, m, PIECES);
+        give_back(d, m, BUFFERS);
         return s;
     }
     if (s == TALLY_OK && plan.packs)
@@ -294,7 +294,7 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
         if (s != TALLY_OK) queue_give_up(records.head);
     }
     d->api->use(queue->gpu, false, NULL);
-    give_back(d, m, PIECES);
+    give_back(d, m, BUFFERS);
     return s;
 }
 

@@ -15,8 +15,8 @@
  * the highest, of HANDED: less than 2^31. A highest digit that has reached HANDED goes to the record then, and everything
  * does in the end.
  *
- * Floats have as many digits as there is room for: a window, in which the block's first tile lies. A float has PIECES of
- * them, from the one on in which its lowest bit lies. What does not fit the window goes to the record
+ * Floats have as many digits as there is room for: a window, in which the block's first tile lies. A float has
+ * ELEMENT_DIGITS of them, from the one on in which its lowest bit lies. What does not fit the window goes to the record
  * directly. All floats of up to 32 bits fit 18 digits, however far apart their exponents are.
  *
  * slices: where there is no room for that a group has WIDE cells, which hold 32 bits each. An addition returns what was
@@ -82,8 +82,8 @@
 #define RECORD GROUPS_RECORD(IS_FLOAT, 8 * sizeof(element))
 #define DIGITS GROUPS_DIGITS(8 * sizeof(element))
 /* How far above its window's position a number of so many digits may begin. */
-#define BELOW(digits) (16 * (digits)-LENGTH)
-#define PIECES        (sizeof(element) == 8 ? 5u : 3u) /* digits of a float */
+#define BELOW(digits)  (16 * (digits)-LENGTH)
+#define ELEMENT_DIGITS (sizeof(element) == 8 ? 5u : 3u) /* digits of a float */
 /* Of cells of 32 bits the highest gets less than 2^12 with an element, and one more by a carry: WIDE_CARRY times that,
  * on top of HANDED, are less than 2^31. */
 #define WIDE       GROUPS_WIDE(8 * sizeof(element))
@@ -258,15 +258,15 @@ INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted) {
     u32 shift, outside;
     const u64 value = integer_of(e, c, wanted, &shift, &outside);
 #if IS_FLOAT
-    const u32 most = c->digits - PIECES, first = shift / 16 < most ? shift / 16 : most;
+    const u32 most = c->digits - ELEMENT_DIGITS, first = shift / 16 < most ? shift / 16 : most;
     const u32 up = (shift - 16 * first) & 31;
     const u64 low = value << up;
     at += first;
     UNROLL
-    for (u32 d = 0; d < PIECES; d++)
-        atomicAdd(at + d, d + 1 < PIECES ? (u32)(low >> 16 * d) & 0xffffu
-                          : PIECES == 5  ? (u32)((i64)value >> 1 >> (63 - up))
-                                         : (u32)((i64)low >> 32));
+    for (u32 d = 0; d < ELEMENT_DIGITS; d++)
+        atomicAdd(at + d, d + 1 < ELEMENT_DIGITS ? (u32)(low >> 16 * d) & 0xffffu
+                          : ELEMENT_DIGITS == 5  ? (u32)((i64)value >> 1 >> (63 - up))
+                                                 : (u32)((i64)low >> 32));
 #else
     /* The lowest digit is 0 for most elements, the others seldom are: for these a test costs more than an addition of
      * 0. */

@@ -120,12 +120,12 @@ INLINED u64 count_one(GLOBAL u64 *counter) {
 
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
 /* The sum, the OR, or the greatest of a warp's values, returned to all its lanes at once. A sum of 64 bits is made of
- * pieces: 32 pieces of 27 bits add up to less than 2^32. */
+ * fields: 32 fields of 27 bits add up to less than 2^32. */
 #define WARP_AT_ONCE 1
 PURE u64 warp_sum(u64 w) {
-    const u32 piece = (1u << 27) - 1;
-    const u64 a = __reduce_add_sync(FULL_WARP, (u32)w & piece);
-    const u64 b = __reduce_add_sync(FULL_WARP, (u32)(w >> 27) & piece);
+    const u32 mask = (1u << 27) - 1;
+    const u64 a = __reduce_add_sync(FULL_WARP, (u32)w & mask);
+    const u64 b = __reduce_add_sync(FULL_WARP, (u32)(w >> 27) & mask);
     const u64 c = __reduce_add_sync(FULL_WARP, (u32)(w >> 54));
     return a + (b << 27) + (c << 54);
 }

@@ -12,14 +12,14 @@
  * makes it y = v 2^(LANE_SIGMA - MANTISSA), which is 0 or a normal number: nothing is lost. Then y is cut as the levels
  * of a window cut:
  *
- *   t = y + 1.5 * 2^(LANE_SIGMA + HIGH_PIECE) is y rounded to a multiple of 2^HIGH_PIECE of its units, and t's bits are
- *   those of the constant plus that, as an integer, which goes to the word of its weight, HIGH_PIECE / 8 further on;
- *   what is left of y is exact and at most 2^(HIGH_PIECE - 1) units. With 1.5 * 2^LANE_SIGMA added, its bits are those
- *   of the constant plus it, as an integer. Of doubles it has 48 bits, which go to three words in pieces of 16.
+ *   t = y + 1.5 * 2^(LANE_SIGMA + HIGH_FIELD) is y rounded to a multiple of 2^HIGH_FIELD of its units, and t's bits are
+ *   those of the constant plus that, as an integer, which goes to the word of its weight, HIGH_FIELD / 8 further on;
+ *   what is left of y is exact and at most 2^(HIGH_FIELD - 1) units. With 1.5 * 2^LANE_SIGMA added, its bits are those
+ *   of the constant plus it, as an integer. Of doubles it has 48 bits, which go to three words in fields of 16.
  *
  * Terms with fewer bits than the mantissa has need fewer words: bf16's 8 bits need one, as v is a multiple of 2^16.
  *
- * Bounds. A piece is at most 2^16 - 1 in magnitude, and the pieces of a term go to different words: after 2^15 terms a
+ * Bounds. A field is at most 2^16 - 1 in magnitude, and the fields of a term go to different words: after 2^15 terms a
  * word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has
  * added LANE_TERMS terms since it did so last. WARPS threads share a sum, so what has come to a word since any of them
  * took it last are 2^15 terms at most. In the end the block's threads add up what is in all the lanes' sums.
@@ -37,7 +37,7 @@
 #if HAS_LANE_SUMS
 
 #define LANE_SIGMA (-5)
-#define HIGH_PIECE (TERM_F64 ? 48 : 16)
+#define HIGH_FIELD (TERM_F64 ? 48 : 16)
 #define WORD_BITS  8                                  /* bits between two words' weights */
 #define FIELD_TOP  (FIELD_MAX / WORD_BITS)            /* where the largest terms begin */
 #define TOP_MASK   ((raw)(FIELD_MAX - 7) << MANTISSA) /* the exponent field but for 3 bits */
@@ -51,7 +51,7 @@
 #define LAST_WORD  (FIELD_TOP)
 #endif
 
-#define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_PIECE / WORD_BITS + 1)
+#define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_FIELD / WORD_BITS + 1)
 #define USED       (LANE_WORDS * WARP) /* the word behind them all: not 0 after any use */
 #define LANE_SUMS  (USED + 1)
 
@@ -68,19 +68,19 @@ __device__ void clear_lane_sums(SHARED u32 *lane_sums) {
 }
 
 /* Adds a finite term of `bits` bits to the lane's sum that begins at `own`. The term's integer v ends in ZERO_BITS
- * zeros at least, and pieces that lie within these are left out. */
+ * zeros at least, and fields that lie within these are left out. */
 #define ZERO_BITS (MANTISSA + 1 - bits)
 __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
     const raw known = REAL_BITS(x);
     const term y = x * REAL_FROM((~known & TOP_MASK) | (raw)1 << MANTISSA);
-    const term high = REAL_FROM(sigma_bits(LANE_SIGMA + HIGH_PIECE));
+    const term high = REAL_FROM(sigma_bits(LANE_SIGMA + HIGH_FIELD));
     const term t = y + high;
     u32 at = (u32)(known >> (MANTISSA + 3)) % (FIELD_TOP + 1); /* without the sign */
 #if FIRST_WORD > 0
     at = (at > FIRST_WORD ? at : FIRST_WORD) - FIRST_WORD; /* 0 has a smaller field */
 #endif
     own += at * WARP;
-    if (ZERO_BITS < HIGH_PIECE) {
+    if (ZERO_BITS < HIGH_FIELD) {
         const raw low = sigma_bits(LANE_SIGMA);
         const raw rest = REAL_BITS((y - (t - high)) + REAL_FROM(low)) - low;
 #if TERM_F64
@@ -91,7 +91,7 @@ __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
         atomicAdd(&own[0], rest);
 #endif
     }
-    atomicAdd(&own[HIGH_PIECE / WORD_BITS * WARP], (u32)(REAL_BITS(t) - REAL_BITS(high)));
+    atomicAdd(&own[HIGH_FIELD / WORD_BITS * WARP], (u32)(REAL_BITS(t) - REAL_BITS(high)));
 }
 
 /* Moves this lane's sum to the superaccumulator, while other warps may be adding to that sum. Each lane begins with

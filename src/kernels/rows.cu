@@ -112,7 +112,7 @@ enum {
 #define PACK        (16 / (u32)sizeof(element)) /* elements of a load */
 #define LOADS       4u                          /* a lane's loads of packs under way at once */
 #define CHUNK       (LOADS * PACK)              /* elements of these loads */
-#define CHUNKS      (64 / CHUNK) /* of them a lane adds before it tests whether its sum is exact */
+#define CHUNKS      (64 / CHUNK) /* chunks that a lane adds before it tests whether its sum is exact */
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
 #define TEAM_LOG    3            /* log2 of the largest team below a whole warp */

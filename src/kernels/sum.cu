@@ -27,50 +27,50 @@
 
 #include "adding.h"
 
-/* ---- A block's total in pieces ------------------------------------------------------------------ */
+/* ---- A block's total in fields ------------------------------------------------------------------ */
 
-/* A level's total is cut into pieces of PIECE_BITS bits, of which the highest has all that is above, with the sign.
- * Behind the pieces of all levels there is a word more: how many warps have seen a term that is not -0, and, from bit
+/* A level's total is cut into fields of FIELD_BITS bits, of which the highest has all that is above, with the sign.
+ * Behind the fields of all levels there is a word more: how many warps have seen a term that is not -0, and, from bit
  * WARPS_LIMBED on, how many have seen something go to the superaccumulator. As numbers that blocks add up these are 1,
  * and 2^MANY.
  *
- * Bounds. The lower pieces of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most
- * 2^22 units each, or 2^51 of doubles: the highest piece is below 2^31 in magnitude. */
-#define PIECE_BITS   (BLOCK > 256 ? 22u : 24u)
-#define CUTS         ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
-#define PIECES       (CUTS * LEVELS)
-#define GRID_WORDS   (PIECES + 1) /* the counting words: request.h */
-#define WARPS_LIMBED 16
-#define MANY         24
+ * Bounds. The lower fields of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most
+ * 2^22 units each, or 2^51 of doubles: the highest field is below 2^31 in magnitude. */
+#define FIELD_BITS     (BLOCK > 256 ? 22u : 24u)
+#define FIELDS_A_LEVEL ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* fields of a level */
+#define FIELDS         (FIELDS_A_LEVEL * LEVELS)
+#define GRID_WORDS     (FIELDS + 1) /* the counting words: request.h */
+#define WARPS_LIMBED   16
+#define MANY           24
 #if GRID_WORDS > SUM_GRID_WORDS
 #error "request.h"
 #endif
-#define IS_HIGHEST(i) ((i) % CUTS == CUTS - 1)
+#define IS_HIGHEST(i) ((i) % FIELDS_A_LEVEL == FIELDS_A_LEVEL - 1)
 
-/* Returns piece i of a thread's totals. */
-PURE u32 piece_of(const u64 *totals, u32 i) {
-    const u32 shift = i % CUTS * PIECE_BITS;
+/* Returns field i of a thread's totals. */
+PURE u32 field_of(const u64 *totals, u32 i) {
+    const u32 shift = i % FIELDS_A_LEVEL * FIELD_BITS;
 #if TERM_F64
-    const u64 low = totals[i / CUTS * 2];
-    const i64 high = (i64)(totals[i / CUTS * 2 + 1] + (low >> 32));
+    const u64 low = totals[i / FIELDS_A_LEVEL * 2];
+    const i64 high = (i64)(totals[i / FIELDS_A_LEVEL * 2 + 1] + (low >> 32));
 #else
-    const u64 low = totals[i / CUTS];
+    const u64 low = totals[i / FIELDS_A_LEVEL];
     const i64 high = (i64)low >> 32;
 #endif
     const u32 bits = shift == 0   ? (u32)low
                      : shift < 32 ? (u32)low >> shift | (u32)high << (32 - shift) % 32
                                   : (u32)(high >> (shift - 32));
-    return IS_HIGHEST(i) ? bits : bits & ((1u << PIECE_BITS) - 1);
+    return IS_HIGHEST(i) ? bits : bits & ((1u << FIELD_BITS) - 1);
 }
 
-/* Returns the exponent of piece i's unit. */
-PURE i32 piece_exponent(i32 exponent, u32 i) {
-    return level_exponent(exponent, i / CUTS) + (i32)(i % CUTS) * PIECE_BITS;
+/* Returns the exponent of field i's unit. */
+PURE i32 field_exponent(i32 exponent, u32 i) {
+    return level_exponent(exponent, i / FIELDS_A_LEVEL) + (i32)(i % FIELDS_A_LEVEL) * FIELD_BITS;
 }
 
-/* Returns word i of a thread's words, which blocks add up: its pieces, and then its notes. */
+/* Returns word i of a thread's words, which blocks add up: its fields, and then its notes. */
 PURE u32 word_of(const u64 *record, u32 i) {
-    if (i < PIECES) return piece_of(record, i);
+    if (i < FIELDS) return field_of(record, i);
     return (u32)(record[SEEN] & SEEN_MIXED) | (record[SEEN] & SEEN_LIMBS ? 1u << WARPS_LIMBED : 0);
 }
 
@@ -106,21 +106,21 @@ INLINED u32 block_word(const SHARED u32 *words, u32 i) {
     return sum;
 }
 
-/* Returns word i of the block as a number. A highest piece has a sign. The last word becomes 1 if
+/* Returns word i of the block as a number. A highest field has a sign. The last word becomes 1 if
  * some term is not -0, and 2^MANY more if the superaccumulator has terms. */
 PURE i64 number_of_word(u32 w, u32 i) {
-    if (i == PIECES)
+    if (i == FIELDS)
         return (i64)((w & ((1u << WARPS_LIMBED) - 1)) != 0) +
                (i64)(w >> WARPS_LIMBED ? 1u << MANY : 0);
     return IS_HIGHEST(i) ? (i64)(i32)w : (i64)w;
 }
 
-/* ---- From pieces to the value ------------------------------------------------------------------- */
+/* ---- From fields to the value ------------------------------------------------------------------- */
 
 /* The total of all elements as an integer of TOTAL_WORDS words, in units of the last level.
  *
- * Bounds. Each piece's total is below 2^47 in magnitude, so that it fits beside a count (COUNT_BITS): a lower piece of
- * a thread is below 2^24, and a grid has at most SUM_THREADS_MOST = 2^23 threads (request.h); highest pieces of fewer
+ * Bounds. Each field's total is below 2^47 in magnitude, so that it fits beside a count (COUNT_BITS): a lower field of
+ * a thread is below 2^24, and a grid has at most SUM_THREADS_MOST = 2^23 threads (request.h); highest fields of fewer
  * than 2^TERMS_MOST elements add up to less than 2^(TERMS_MOST + 3), and one more for each thread. A level of floats
  * has a total below 2^62, and with what the level below it carries below 2^63. */
 #define TOTAL_BITS                                                                                 \
@@ -129,37 +129,38 @@ PURE i64 number_of_word(u32 w, u32 i) {
 #define MANY_BITS   (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)
 #define FEW_BITS    (17 + MANTISSA - LEVELS_APART)
 #define TOTAL_WORDS ((TOTAL_BITS + MANY_BITS + 63) / 64)
-#define PIECE_MASK  (((u64)1 << PIECE_BITS) - 1)
+#define FIELD_MASK  (((u64)1 << FIELD_BITS) - 1)
 #define LEVEL_MASK  (((u64)1 << LEVELS_APART) - 1)
 
 /* Adds the carry to the total of level k. Returns its lowest LEVELS_APART bits; *carry becomes the
  * bits above them. */
 INLINED u64 level_digit(const SHARED u64 *total, u32 k, i64 *carry) {
-    const SHARED u64 *piece = total + k * CUTS;
+    const SHARED u64 *fields = total + k * FIELDS_A_LEVEL;
 #if TERM_F64
-    const i64 a = (i64)piece[0] + *carry;
-    const i64 b = (i64)piece[1] + (a >> PIECE_BITS), c = (i64)piece[2] + (b >> PIECE_BITS);
-    const u64 low = ((u64)a & PIECE_MASK) | ((u64)b & PIECE_MASK) << PIECE_BITS;
-#if LEVELS_APART >= 2 * PIECE_BITS
-    *carry = c >> (LEVELS_APART - 2 * PIECE_BITS);
+    const i64 a = (i64)fields[0] + *carry;
+    const i64 b = (i64)fields[1] + (a >> FIELD_BITS), c = (i64)fields[2] + (b >> FIELD_BITS);
+    const u64 low = ((u64)a & FIELD_MASK) | ((u64)b & FIELD_MASK) << FIELD_BITS;
+#if LEVELS_APART >= 2 * FIELD_BITS
+    *carry = c >> (LEVELS_APART - 2 * FIELD_BITS);
 #else
-    *carry = (i64)((u64)c << (2 * PIECE_BITS - LEVELS_APART) | low >> LEVELS_APART);
+    *carry = (i64)((u64)c << (2 * FIELD_BITS - LEVELS_APART) | low >> LEVELS_APART);
 #endif
-    if (CUTS > 3) *carry += (i64)(piece[CUTS - 1] << (3 * PIECE_BITS - LEVELS_APART));
-    return (low | (u64)c << (2 * PIECE_BITS)) & LEVEL_MASK;
+    if (FIELDS_A_LEVEL > 3)
+        *carry += (i64)(fields[FIELDS_A_LEVEL - 1] << (3 * FIELD_BITS - LEVELS_APART));
+    return (low | (u64)c << (2 * FIELD_BITS)) & LEVEL_MASK;
 #else
     u64 sum = (u64)*carry;
     UNROLL
-    for (u32 i = 0; i < CUTS; i++)
-        sum += piece[i] << (i * PIECE_BITS);
+    for (u32 i = 0; i < FIELDS_A_LEVEL; i++)
+        sum += fields[i] << (i * FIELD_BITS);
     *carry = (i64)sum >> LEVELS_APART;
     return sum & LEVEL_MASK;
 #endif
 }
 
-/* Returns the bits of the float nearest to the pieces' total. `bits_above`: how many bits, with the sign, the total may
+/* Returns the bits of the float nearest to the fields' total. `bits_above`: how many bits, with the sign, the total may
  * have above the first level's. */
-INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_above,
+INLINED u64 round_fields(const SHARED u64 *total, i32 window_exponent, u32 bits_above,
                          float_format f) {
     const u32 words = (TOTAL_BITS + bits_above + 63) / 64;
     i32 exponent = level_exponent(window_exponent, LEVELS - 1);
@@ -168,14 +169,14 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
 #if !TERM_F64 && !CHAINED && LEVELS > 1 && BLOCK <= 256
     /* Where the total is an integer of 63 bits in units of the second level, and the result a normal f32, the hardware
      * rounds it. */
-    const i64 first = (i64)(total[0] + (total[1] << PIECE_BITS));
+    const i64 first = (i64)(total[0] + (total[1] << FIELD_BITS));
     u32 below = 0;
     UNROLL
-    for (u32 i = 2 * CUTS; i < PIECES; i++)
+    for (u32 i = 2 * FIELDS_A_LEVEL; i < FIELDS; i++)
         below |= total[i] != 0;
     if (f.mantissa == 23 && !below && (first + ((i64)1 << 38)) >> 39 == 0) {
-        const i64 units =
-            (i64)((u64)first << MANTISSA) + (i64)(total[CUTS] + (total[CUTS + 1] << PIECE_BITS));
+        const i64 units = (i64)((u64)first << MANTISSA) +
+                          (i64)(total[FIELDS_A_LEVEL] + (total[FIELDS_A_LEVEL + 1] << FIELD_BITS));
         const i32 unit = level_exponent(window_exponent, 1);
         const u32 rounded = float_bits((float)units);
         const i32 field = (i32)(rounded >> 23 & 255) + unit;
@@ -244,25 +245,25 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
                       exponent + 64 * ((i32)words - 1) - (i32)shift, sticky);
 }
 
-/* Adds the pieces' totals to the superaccumulator; by one thread. */
-INLINED void flush_pieces(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs) {
+/* Adds the fields' totals to the superaccumulator; by one thread. */
+INLINED void flush_fields(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs) {
     UNROLL_NOT
-    for (u32 i = 0; i < PIECES; i++)
-        if (total[i] != 0) add_limbs(limbs, (i64)total[i], piece_exponent(exponent, i));
+    for (u32 i = 0; i < FIELDS; i++)
+        if (total[i] != 0) add_limbs(limbs, (i64)total[i], field_exponent(exponent, i));
 }
 
-/* Returns the sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces'
+/* Returns the sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the fields'
  * totals, and then the notes. */
 INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHARED u64 *limbs,
                      u64 n, float_format f) {
-    const u64 seen = total[PIECES];
+    const u64 seen = total[FIELDS];
     if (n != 0 && (seen & ((1u << MANY) - 1)) == 0) return float_sign(f); /* -0 and nothing else */
-    if (seen >> MANY == 0) return round_pieces(total, exponent, bits_above, f);
+    if (seen >> MANY == 0) return round_fields(total, exponent, bits_above, f);
 
     const u64 plus = limbs[COUNT_PLUS], minus = limbs[COUNT_MINUS];
     if (limbs[COUNT_NANS] || (plus && minus)) return float_nan_bits(f);
     if (plus || minus) return float_infinity_bits(f, minus != 0);
-    flush_pieces(total, exponent, limbs);
+    flush_fields(total, exponent, limbs);
     return round_limbs(limbs, f);
 }
 
@@ -273,17 +274,17 @@ INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHAR
 #define COUNT_MASK (((u64)1 << COUNT_BITS) - 1)
 
 /* Adds the block's words to the counting words, a thread a word, if the block `joins` the others;
- * its pieces count as 0 if they went `elsewhere`. All threads of the block call this. Returns
+ * its fields count as 0 if they went `elsewhere`. All threads of the block call this. Returns
  * whether this is the last block. Then, after a barrier, the sums are in `total`, and the counting
  * words are 0 again. */
 INLINED u32 add_to_grid(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *grid_words,
                         SHARED u64 *total, SHARED u32 *last) {
     if (!joins && threadIdx.x == 0) *last = 0;
     for (u32 i = threadIdx.x; joins && i < GRID_WORDS; i += BLOCK) {
-        const i64 number = elsewhere && i < PIECES ? 0 : number_of_word(block_word(words, i), i);
+        const i64 number = elsewhere && i < FIELDS ? 0 : number_of_word(block_word(words, i), i);
         const u64 mine = (u64)number << COUNT_BITS | 1;
         total[i] = atomicAdd(&grid_words[i], mine) + mine;
-        if (i == PIECES) *last = (total[i] & COUNT_MASK) == gridDim.x;
+        if (i == FIELDS) *last = (total[i] & COUNT_MASK) == gridDim.x;
     }
     __syncthreads();
     if (*last)
@@ -412,10 +413,10 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
         if (used) collect_lane_sums(lane_sums, limbs);
         if (threadIdx.x == 0 && (own || !request)) {
             UNROLL_NOT
-            for (u32 i = 0; i < PIECES; i++)
+            for (u32 i = 0; i < FIELDS; i++)
                 add_limbs(limbs, number_of_word(block_word(words, i), i),
-                          piece_exponent(mine.exponent, i));
-            if (!request && number_of_word(block_word(words, PIECES), PIECES) & 1)
+                          field_exponent(mine.exponent, i));
+            if (!request && number_of_word(block_word(words, FIELDS), FIELDS) & 1)
                 atomicOr(&head[1 + MIXED], (u64)1);
         }
         __syncthreads();
@@ -428,7 +429,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     const u32 last = add_to_grid(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
     if (!UNIFORM(last)) return;
     __syncthreads();
-    const u32 limbs_there = last && total[PIECES] >> MANY != 0;
+    const u32 limbs_there = last && total[FIELDS] >> MANY != 0;
     if (UNIFORM(limbs_there)) {
         __threadfence();
         if (limbs_there) clear_limbs(limbs);
@@ -523,10 +524,10 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     for (u32 i = threadIdx.x; i < GRID_WORDS; i += BLOCK)
         total[i] = (u64)number_of_word(block_word(words, i), i);
     __syncthreads();
-    const u32 unfit = total[PIECES] >> MANY != 0;
+    const u32 unfit = total[FIELDS] >> MANY != 0;
     if (UNIFORM(unfit)) {
         clear_limbs(limbs);
-        for (u32 i = threadIdx.x; i < PIECES; i += BLOCK)
+        for (u32 i = threadIdx.x; i < FIELDS; i += BLOCK)
             total[i] = 0;
         __syncthreads();
         UNROLL_NOT

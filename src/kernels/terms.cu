@@ -34,7 +34,7 @@ __device__ terms_layout layout_at(const terms_plan *p, const GLOBAL i32 *bounds,
     return terms_layout_of(p, b[BOUND_TOP], b[BOUND_LOW], b[BOUND_NOTES]);
 }
 
-/* Teams, and how many elements a thread asks memory for at once. */
+/* Threads of a team, teams of a block, and elements that a thread loads at once. */
 #define TEAM     (BLOCK < WARP ? BLOCK : WARP)
 #define TEAMS    (BLOCK / TEAM)
 #define TOGETHER 4

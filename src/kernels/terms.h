@@ -171,7 +171,7 @@ PURE i64 terms_word(const terms_plan *p, terms_layout l, u32 bits, u32 j) {
     const u32 negative = terms_is_negative(p, bits);
     i32 exponent;
     u32 m = terms_split(p, bits, &exponent);
-    u64 counts = m != 0 || !negative, piece = 0;
+    u64 counts = m != 0 || !negative, shifted = 0;
     if (terms_is_special(p, bits)) {
         const u32 nan = (bits & ((1u << p->mantissa) - 1)) != 0;
         counts |= (u64)(nan || !negative) << p->counter | (u64)(nan || negative)
@@ -185,9 +185,9 @@ PURE i64 terms_word(const terms_plan *p, terms_layout l, u32 bits, u32 j) {
         up = 0;
     }
     const i32 down = (i32)(j * p->digit) - (up + (i32)l.counters);
-    if (down >= 0 && down < 32) piece = m >> down;
-    if (down < 0 && down > -64) piece = (u64)m << -down;
-    const i64 digit = (i64)(piece & all);
+    if (down >= 0 && down < 32) shifted = m >> down;
+    if (down < 0 && down > -64) shifted = (u64)m << -down;
+    const i64 digit = (i64)(shifted & all);
     const u32 at = j * p->digit;
     return (negative ? -digit : digit) + (at < 64 ? (i64)(counts >> at & all) : 0);
 }

@@ -262,7 +262,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
         memory_forget_epochs(d);
         d->epoch = 1;
     }
-    memory_trim_windows(d);
+    memory_trim_pages(d);
     memset(&d->counts, 0, sizeof d->counts);
     memset(d->warps, 0, sizeof d->warps);
     memset(d->accesses, 0, sizeof d->accesses);

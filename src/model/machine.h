@@ -58,10 +58,10 @@ typedef struct region {
     model_guard guards[MODEL_GUARDS];
 } region;
 
-/* Shared memory is shadowed where it is used, in windows of so many bytes. Up to WINDOWS_KEPT of them stay from
+/* Shared memory is shadowed where it is used, in pages of PAGE bytes. Up to PAGES_KEPT of them stay from
  * launch to launch. */
-#define WINDOW       ((size_t)1 << 13)
-#define WINDOWS_KEPT 64
+#define PAGE       ((size_t)1 << 13)
+#define PAGES_KEPT 64
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
@@ -171,8 +171,8 @@ struct model_device {
     region *buffers; /* sorted by base */
     size_t buffer_count, buffer_capacity;
     size_t last_buffer; /* where the last look-up found something */
-    region *windows;
-    size_t window_count, window_capacity, last_window;
+    region *pages;
+    size_t page_count, page_capacity, last_page;
 
     unsigned char *stacks;               /* MODEL_BLOCK_MAX of STACK bytes */
     unsigned stack_ids[MODEL_BLOCK_MAX]; /* Valgrind's */
@@ -220,7 +220,7 @@ struct model_device {
 
     struct model_device *next_suspended; /* while the step callback runs: device.c */
     bool put_aside;                      /* `saved` holds what the shared arrays held then */
-    char *saved;                         /* WINDOW bytes for each window, or NULL */
+    char *saved;                         /* PAGE bytes for each page, or NULL */
     size_t saved_size;
 
     unsigned unsettled;           /* lanes whose model_guess has an address */
@@ -262,7 +262,7 @@ model_status memory_mark_known(struct model_device *d, region *r, size_t offset,
 void memory_forget_epochs(struct model_device *d);
 /* Returns the place in their order of the block that an epoch of the launch, or of the last one, belongs to. */
 unsigned memory_block_of(const struct model_device *d, uint32_t epoch);
-void memory_trim_windows(struct model_device *d); /* between launches */
+void memory_trim_pages(struct model_device *d); /* between launches */
 void memory_release(struct model_device *d);
 /* Copies the shared arrays that the launch has touched to d->saved; returns false without memory.
  * The second function copies them back. */

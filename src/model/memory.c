@@ -89,32 +89,32 @@ region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size)
     return r;
 }
 
-static region *window_at(struct model_device *d, uintptr_t address) {
-    uintptr_t base = address & ~(uintptr_t)(WINDOW - 1);
-    if (d->last_window < d->window_count && d->windows[d->last_window].base == base)
-        return &d->windows[d->last_window];
-    for (size_t i = 0; i < d->window_count; i++)
-        if (d->windows[i].base == base) {
-            d->last_window = i;
-            return &d->windows[i];
+static region *page_at(struct model_device *d, uintptr_t address) {
+    uintptr_t base = address & ~(uintptr_t)(PAGE - 1);
+    if (d->last_page < d->page_count && d->pages[d->last_page].base == base)
+        return &d->pages[d->last_page];
+    for (size_t i = 0; i < d->page_count; i++)
+        if (d->pages[i].base == base) {
+            d->last_page = i;
+            return &d->pages[i];
         }
-    if (d->window_count == d->window_capacity) {
-        size_t capacity = d->window_capacity ? 2 * d->window_capacity : 4;
-        region *more = realloc(d->windows, capacity * sizeof *more);
+    if (d->page_count == d->page_capacity) {
+        size_t capacity = d->page_capacity ? 2 * d->page_capacity : 4;
+        region *more = realloc(d->pages, capacity * sizeof *more);
         if (!more) {
             d->out_of_memory = true;
             return NULL;
         }
-        d->windows = more;
-        d->window_capacity = capacity;
+        d->pages = more;
+        d->page_capacity = capacity;
     }
-    region *r = &d->windows[d->window_count];
-    *r = (region){.base = base, .size = WINDOW};
+    region *r = &d->pages[d->page_count];
+    *r = (region){.base = base, .size = PAGE};
     if (!region_shadow(r, 4)) {
         d->out_of_memory = true;
         return NULL;
     }
-    d->last_window = d->window_count++;
+    d->last_page = d->page_count++;
     return r;
 }
 
@@ -214,29 +214,28 @@ void memory_forget_epochs(struct model_device *d) {
         for (size_t i = 0; i < (r->size >> r->shift) + 1; i++)
             r->cells[i] = (cell){.known = r->cells[i].known};
     }
-    for (size_t w = 0; w < d->window_count; w++)
-        memset(d->windows[w].cells, 0,
-               ((d->windows[w].size >> d->windows[w].shift) + 1) * sizeof(cell));
+    for (size_t w = 0; w < d->page_count; w++)
+        memset(d->pages[w].cells, 0, ((d->pages[w].size >> d->pages[w].shift) + 1) * sizeof(cell));
 }
 
-/* Frees all windows where there are too many. Otherwise they stay from launch to launch, as kernels are
+/* Frees all pages where there are too many. Otherwise they stay from launch to launch, as kernels are
  * often launched again. */
-void memory_trim_windows(struct model_device *d) {
-    if (d->window_count <= WINDOWS_KEPT) return;
-    for (size_t i = 0; i < d->window_count; i++)
-        free(d->windows[i].cells);
-    d->window_count = 0;
+void memory_trim_pages(struct model_device *d) {
+    if (d->page_count <= PAGES_KEPT) return;
+    for (size_t i = 0; i < d->page_count; i++)
+        free(d->pages[i].cells);
+    d->page_count = 0;
 }
 
-/* Copies each window's part of the shared arrays to d->saved, or from there. */
+/* Copies each page's part of the shared arrays to d->saved, or from there. */
 static void copy_shared(struct model_device *d, bool back) {
-    TALLY_ASSERT(d->saved_size >= d->window_count * WINDOW);
-    for (size_t i = 0; i < 2 * d->window_count; i++) {
+    TALLY_ASSERT(d->saved_size >= d->page_count * PAGE);
+    for (size_t i = 0; i < 2 * d->page_count; i++) {
         const model_span *shared = &d->shared[i % 2];
-        const uintptr_t base = d->windows[i / 2].base, stop = shared->base + shared->bytes;
+        const uintptr_t base = d->pages[i / 2].base, stop = shared->base + shared->bytes;
         const uintptr_t from = base > shared->base ? base : shared->base;
-        const uintptr_t to = base + WINDOW < stop ? base + WINDOW : stop;
-        char *saved = d->saved + i / 2 * WINDOW + (from - base);
+        const uintptr_t to = base + PAGE < stop ? base + PAGE : stop;
+        char *saved = d->saved + i / 2 * PAGE + (from - base);
         if (from >= to) continue;
         if (back)
             memcpy((void *)from, saved, to - from);
@@ -246,7 +245,7 @@ static void copy_shared(struct model_device *d, bool back) {
 }
 
 bool memory_save_shared(struct model_device *d) {
-    const size_t size = d->window_count * WINDOW;
+    const size_t size = d->page_count * PAGE;
     if (size > d->saved_size) {
         char *more = realloc(d->saved, size);
         if (!more) return false;
@@ -266,10 +265,10 @@ void memory_release(struct model_device *d) {
         free(d->buffers[i].cells);
         free(d->buffers[i].allocation);
     }
-    for (size_t i = 0; i < d->window_count; i++)
-        free(d->windows[i].cells);
+    for (size_t i = 0; i < d->page_count; i++)
+        free(d->pages[i].cells);
     free(d->buffers);
-    free(d->windows);
+    free(d->pages);
 }
 
 /* ---- Checks --------------------------------------------------------------------------------- */
@@ -501,7 +500,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
         fault_at(d, MODEL_FAULT_ALIGNMENT, address, size, site, me);
         return false;
     }
-    region *r = shared ? window_at(d, address) : memory_buffer_at(d, address, size);
+    region *r = shared ? page_at(d, address) : memory_buffer_at(d, address, size);
     if (!r && !shared) r = absent_buffer(d, address, size);
     if (!r) {
         if (!d->out_of_memory) fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
