@@ -1263,6 +1263,13 @@ INLINED void reduce_strands(const columns_plan *p, tile_place s, u32 vector, sta
     }
 }
 
+/* Why a state always determines its values, or NULL. */
+#if defined(FOLD_SUM) || defined(FOLD_MOMENTS)
+#define NEVER_LOST NULL
+#else
+#define NEVER_LOST "extremes and fast sums lose nothing"
+#endif
+
 /* Writes a value's bits of neighbouring columns, by stores of 16 bytes where they lie side by side from a multiple of
  * that on. */
 INLINED void store_unit(GLOBAL u8 *to, u32 width, i64 step, u32 vector, const u64 *bits) {
@@ -1320,7 +1327,7 @@ INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *
     UNROLL
     for (u32 v = 0; v < vector; v++)
         if (lost[v]) {
-            TALLY_PATH("left to fold");
+            TALLY_PATH_UNLESS("left to fold", NULL, NEVER_LOST);
             leave_row(work, p->left, slab * p->columns + column + v);
         } else
             TALLY_PATH("put");

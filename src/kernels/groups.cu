@@ -565,6 +565,18 @@ PURE u64 digits_mean(const u32 *digit, i32 top, u32 negative, u64 n, u32 to) {
 
 #endif
 
+/* Why no call takes a path, or NULL. */
+#if defined(TYPE_F64)
+#define NEVER_HUGE NULL
+#else
+#define NEVER_HUGE "fewer than 2^64 numbers below 2^128 add up to less than 2^1000"
+#endif
+#if defined(FLOATING)
+#define NEVER_ZEROS NULL
+#else
+#define NEVER_ZEROS "integers have no negative zeros"
+#endif
+
 KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
     const u64 step = (u64)gridDim.x * BLOCK;
     if (read_word(&work[PARTS_BAD]) != ~(u64)0) return;
@@ -597,7 +609,7 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
                 TALLY_PATH("a mean by digits");
                 bits = digits_mean(digit, top, negative, n, to);
             } else if (lost) { /* an f64's sum of 2^1000 or more */
-                TALLY_PATH("a sum by digits");
+                TALLY_PATH_UNLESS("a sum by digits", NULL, NEVER_HUGE);
                 bits = round_digits(format_of(to), negative, digit, top + 1, LOWEST, 0);
             } else
                 TALLY_PATH("by a pair");
@@ -639,7 +651,7 @@ KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mas
             GLOBAL u64 *special = work + plan.records + SPECIAL * plan.count + group;
             if (read_word(special) & PAIR_MIXED || atomicOr(special, (u64)PAIR_MIXED) & PAIR_MIXED)
                 continue;
-            TALLY_PATH("");
+            TALLY_PATH_UNLESS("", NULL, NEVER_ZEROS);
             for (u32 v = 0; v < plan.values; v++) {
                 const u32 width = width_of(plan.value[v] >> 8);
                 store_bits(out + plan.out[v] + (plan.out_first + (i64)group) * (width / 8), width,

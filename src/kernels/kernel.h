@@ -12,7 +12,7 @@
  *     wait_for_earlier()           what a launch has to do with the one before it, and the one after it; its two
  *                                  halves are let_next_begin() and wait_for_end_of_earlier()
  *
- *     TALLY_PATH(name)             a path (src/paths.h), which the model's debug builds count; nothing elsewhere
+ *     TALLY_PATH(name), TALLY_PATH_UNLESS()   a path (src/paths.h), which the model's debug builds count; nothing elsewhere
  *
  * BEGINS_EARLY stands in a file whose kernels all wait so before anything else: their launches may
  * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
@@ -26,7 +26,8 @@
 #include "dialect.h"
 
 #if !defined(TALLY_PATH)
-#define TALLY_PATH(name) ((void)0)
+#define TALLY_PATH(name)                   ((void)0)
+#define TALLY_PATH_UNLESS(name, rule, why) ((void)0)
 #endif
 
 #if defined(__CUDACC__)

@@ -934,6 +934,13 @@ __device__ void put_nothing(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *
     if (lost) leave_row(work, p->left, row);
 }
 
+/* Why a state always determines its values, or NULL. */
+#if defined(KIND_FAST) || (defined(KIND_ENDS) && !defined(KIND_INDEX))
+#define NEVER_LOST "extremes and fast sums lose nothing"
+#else
+#define NEVER_LOST NULL
+#endif
+
 /* Writes the results of a row of n > 0 places from its state, or leaves the row to `fold`. */
 __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                           u64 n, state s) {
@@ -965,7 +972,7 @@ __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
         }
     }
     if (lost) {
-        TALLY_PATH("left to fold");
+        TALLY_PATH_UNLESS("left to fold", NULL, NEVER_LOST);
         leave_row(work, p->left, row);
     } else
         TALLY_PATH("put");

@@ -96,6 +96,8 @@ enum kind {
     CONSTANT,  /* equal elements */
     ZEROS,     /* -0 */
     SIGNS,     /* zeros of both signs */
+    INFINITE,  /* +Inf, or the greatest integer */
+    TIES,      /* 1, half of its last bit, and pairs of far smaller numbers that cancel */
     BLOCKS,    /* stretches of one magnitude each */
     HUGE_ONES, /* near the greatest */
     TINY,      /* subnormal, or products of which are */
@@ -122,6 +124,7 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         if (kind == ZEROS || kind == SIGNS) v = 0;
         if (kind == BLOCKS) v = r % 50 == 0 ? 0 : 1;
         if (kind == HUGE_ONES) v = type <= TALLY_I64 ? top : UINT64_MAX;
+        if (kind == INFINITE) v = type <= TALLY_I64 ? top - 1 : UINT64_MAX;
         if (kind == TINY) v = type <= TALLY_I64 && r & 1 ? UINT64_MAX : 1;
         put_bits(to, type, v);
         return;
@@ -168,6 +171,17 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         return;
     case SIGNS:
         put_bits(to, type, sign);
+        return;
+    case INFINITE:
+        put_bits(to, type, top << mantissa);
+        return;
+    case TIES:
+        if (i % 20 > 1) {
+            put_bits(to, type,
+                     (uint64_t)(i & 1) << (bits - 1) | (bias - 2 * mantissa - 12) << mantissa | 1);
+            return;
+        }
+        put_bits(to, type, (i % 20 ? bias - mantissa - 1 : bias) << mantissa);
         return;
     case BLOCKS:
         if (i % 300 == 0) block = more % top;
@@ -902,11 +916,12 @@ static void on_device(const char *spec) {
 }
 
 static void check_model(void) {
-    static const tally_type types[] = {TALLY_I32, TALLY_I64, TALLY_F16, TALLY_F32, TALLY_F64};
+    static const tally_type types[] = {TALLY_I32, TALLY_I64, TALLY_BF16, TALLY_F32, TALLY_F64};
     static const tally_op sums[] = {TALLY_SUM, TALLY_MEAN, TALLY_VAR, TALLY_NORM1, TALLY_NORM2},
                           ends[] = {TALLY_MIN, TALLY_MINMAX, TALLY_ARGMIN, TALLY_ARGMAX};
-    static const unsigned kinds[] = {SMALL, SPECIAL,   WILD,        ZEROS,
-                                     SIGNS, HUGE_ONES, SPREAD + 25, SPREAD + 40};
+    static const unsigned kinds[] = {SMALL,       SPECIAL,     WILD,        ZEROS,
+                                     SIGNS,       HUGE_ONES,   INFINITE,    TIES,
+                                     SPREAD + 25, SPREAD + 40, SPREAD + 150};
     on_device("model");
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
@@ -914,15 +929,26 @@ static void check_model(void) {
             const size_t count = is_float(types[t]) ? sizeof kinds / sizeof *kinds : 1;
             for (size_t k = 0; k < count && (is_float(types[t]) || i < 2); k++)
                 check_kernels(&p, kinds[k]);
-            if (!is_float(types[t]) || i > 1) continue;
-            tally_problem fast = p;
-            fast.fast = 1;
-            check_kernels(&fast, SMALL);
+            tally_problem other = p;
+            if (!is_float(types[t]) && i < 2) { /* beyond 64 bits, and beyond a mean's 53 */
+                other.out = TALLY_F64;
+                check_kernels(&other, HUGE_ONES);
+            }
+            if (!is_float(types[t])) continue;
+            other.also[0] = TALLY_VAR;
+            check_kernels(&other, CONSTANT);
+            check_kernels(&other, SPREAD + 40);
+            if (i > 1) continue;
+            other = p;
+            other.fast = 1;
+            check_kernels(&other, SMALL);
         }
         for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
             const tally_problem p = ask(ends[i], types[t]);
             check_kernels(&p, SMALL);
             check_kernels(&p, SPECIAL);
+            check_kernels(&p, INFINITE);
+            check_kernels(&p, HUGE_ONES);
         }
     }
     tally_close(devices[0].device);
