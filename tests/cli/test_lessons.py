@@ -167,7 +167,14 @@ def test_bank_conflicts_are_no_repair(tally, tmp_path):
     (tmp_path / "mine.cu").write_text(text[: text.index("__global__ void no_conflicts")])
     done = tally.run("lesson", 11, tmp_path / "mine.cu")
     assert done.returncode == 1 and b"bank conflicts" in done.stdout
-    assert tally.run("lesson", 11, path_of(11), "--json").returncode == 2  # two kernels
+
+
+def test_of_several_kernels_the_lesson_s_own_is_judged(tally):
+    """Lessons 11 and 13 have two kernels, of which the task names one."""
+    for number, kernel, status in ((11, "conflicts", 1), (13, "growing", 0)):
+        done = tally.run("lesson", number, path_of(number), "--json")
+        assert done.returncode == status and json.loads(done.stdout)["kernel"] == kernel
+    assert tally.run("explain", "--kernel", path_of(11)).returncode == 2  # nobody names one
 
 
 def test_what_lesson_refuses(tally, tmp_path):
