@@ -296,7 +296,8 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
 /* Returns 1 / (n (n - ddof)), or 0 if n or ddof is out of the usual range. */
 static double variance_scale(uint64_t n, const struct lower_plan *lower) {
     const double count = (double)n, ddof = ldexp((double)lower->ddof, lower->exponent);
-    if (lower->ddof >> 53 != 0 || abs(lower->exponent) > 64 || !(ddof < count)) return 0;
+    const int is_far = lower->ddof != 0 && abs(lower->exponent) > 64;
+    if (lower->ddof >> 53 != 0 || is_far || !(ddof < count)) return 0;
     return 1 / (count * (count - ddof));
 }
 

@@ -1264,7 +1264,7 @@ INLINED void reduce_strands(const columns_plan *p, tile_place s, u32 vector, sta
 }
 
 /* Why a state always determines its values, or NULL. */
-#if defined(FOLD_SUM) || defined(FOLD_MOMENTS)
+#if defined(FOLD_SUM) || defined(FOLD_MOMENTS) || defined(INDEXED)
 #define NEVER_LOST NULL
 #else
 #define NEVER_LOST "extremes and fast sums lose nothing"

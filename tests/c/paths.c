@@ -89,19 +89,24 @@ static int find_problem(tally_op op, tally_type type, tally_problem *p, tally_op
 /* ---- Data ------------------------------------------------------------------------------------ */
 
 enum kind {
-    SMALL,     /* small integers */
-    ONES,      /* around 1 */
-    WILD,      /* of all exponents */
-    SPECIAL,   /* with NaNs, infinities, zeros of both signs */
-    CONSTANT,  /* equal elements */
-    ZEROS,     /* -0 */
-    SIGNS,     /* zeros of both signs */
-    INFINITE,  /* +Inf, or the greatest integer */
-    TIES,      /* 1, half of its last bit, and pairs of far smaller numbers that cancel */
-    BLOCKS,    /* stretches of one magnitude each */
-    HUGE_ONES, /* near the greatest */
-    TINY,      /* subnormal, or products of which are */
-    SPREAD,    /* and more: of exponents from 0 down to -(kind - SPREAD) */
+    SMALL,         /* small integers */
+    ONES,          /* around 1 */
+    WILD,          /* of all exponents */
+    SPECIAL,       /* with NaNs, infinities, zeros of both signs */
+    CONSTANT,      /* equal elements */
+    ZEROS,         /* -0 */
+    SIGNS,         /* zeros of both signs */
+    INFINITE,      /* +Inf, or the greatest integer */
+    LEAST,         /* -Inf, or the least integer */
+    WIDE_INFINITE, /* of all exponents, and +Inf at the end of a long row */
+    STEPS,         /* stretches of 3000, each 2^30 times smaller than the one before */
+    TWOS,          /* 2 and 3 */
+    TIES,          /* 1, half of its last bit, and pairs of far smaller numbers that cancel */
+    SQUARES,       /* 32 numbers that cancel, whose squares add up to little more than a tie */
+    BLOCKS,        /* stretches of one magnitude each */
+    HUGE_ONES,     /* near the greatest */
+    TINY,          /* subnormal, or products of which are */
+    SPREAD,        /* and more: of exponents from 0 down to -(kind - SPREAD) */
 };
 
 static void put_bits(char *to, tally_type type, uint64_t bits) {
@@ -124,6 +129,8 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         if (kind == ZEROS || kind == SIGNS) v = 0;
         if (kind == BLOCKS) v = r % 50 == 0 ? 0 : 1;
         if (kind == HUGE_ONES) v = type <= TALLY_I64 ? top : UINT64_MAX;
+        if (kind == LEAST) v = type <= TALLY_I64 ? top : 0;
+        if (kind == TWOS) v = 2 + r % 2;
         if (kind == INFINITE) v = type <= TALLY_I64 ? top - 1 : UINT64_MAX;
         if (kind == TINY) v = type <= TALLY_I64 && r & 1 ? UINT64_MAX : 1;
         put_bits(to, type, v);
@@ -173,8 +180,29 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         put_bits(to, type, sign);
         return;
     case INFINITE:
+    case LEAST:
+        put_bits(to, type, (uint64_t)(kind == LEAST) << (bits - 1) | top << mantissa);
+        return;
+    case WIDE_INFINITE:
+        field = i % 12000 == 11999 ? top : more % top;
+        if (field < top) break;
         put_bits(to, type, top << mantissa);
         return;
+    case STEPS:
+        field = bias - (bias < 200 ? 0 : i / 3000 * 30);
+        break;
+    case TWOS:
+        put_bits(to, type, (bias + 1) << mantissa | (r & 1) << (mantissa - 1));
+        return;
+    case SQUARES: { /* the least need more than the 53 bits that a double-double has left */
+        static const unsigned downs[] = {0, 0, 0, 0, 42, 42, 80, 80};
+        const unsigned at = i % 32,
+                       down = at / 2 == 1 ? (mantissa + 1) / 2 : downs[at < 8 ? at : 7];
+        put_bits(to, type,
+                 (uint64_t)(at & 1) << (bits - 1) | (bias - (bias < 100 ? down % 14 : down))
+                                                        << mantissa);
+        return;
+    }
     case TIES:
         if (i % 20 > 1) {
             put_bits(to, type,
@@ -887,8 +915,9 @@ static void check_kernels(const tally_problem *p, unsigned kind) {
     check_axes(*p, kind, 2, 1100, 1100, 1, 1, 0, "long rows");
     check_segments(*p, kind, 12, LENGTHS(0, 3, 12, 70, 1, 7), TALLY_I32, 0, "segments");
     check_groups(*p, kind, 10, 150, TALLY_I64, MIXED, 0, "groups");
-    check_axes(*p, kind, 33, 20, 20, 1, 1, 1, "rows behind a mask");
-    check_axes(*p, kind, 33, 20, 1, 33, 1, 1, "columns behind a mask");
+    check_axes(*p, kind, 33, 40, 40, 1, 1, 1, "rows behind a mask");
+    check_axes(*p, kind, 9, 40, 40, 1, 1, 1, "few rows behind a mask");
+    check_axes(*p, kind, 33, 40, 1, 33, 1, 1, "columns behind a mask");
 }
 
 /* Arrays of several megabytes for a device of one: halves, chunks, and what the host does in its place. */
@@ -907,6 +936,8 @@ static void check_fallbacks(void) {
     check_groups(sum, SMALL, 10, 300000, TALLY_I32, MIXED, 0, "groups that do not fit");
     check_whole(&sum, SMALL, 400000);
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
+    check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F16}, ONES,
+                (1 << 22) + 5); /* a whole subtree */
 }
 
 static void on_device(const char *spec) {
@@ -919,8 +950,8 @@ static void check_model(void) {
     static const tally_type types[] = {TALLY_I32, TALLY_I64, TALLY_BF16, TALLY_F32, TALLY_F64};
     static const tally_op sums[] = {TALLY_SUM, TALLY_MEAN, TALLY_VAR, TALLY_NORM1, TALLY_NORM2},
                           ends[] = {TALLY_MIN, TALLY_MINMAX, TALLY_ARGMIN, TALLY_ARGMAX};
-    static const unsigned kinds[] = {SMALL,       SPECIAL,     WILD,        ZEROS,
-                                     SIGNS,       HUGE_ONES,   INFINITE,    TIES,
+    static const unsigned kinds[] = {SMALL,       SPECIAL,     WILD,        ZEROS, SIGNS,
+                                     HUGE_ONES,   INFINITE,    TIES,        ONES,  BLOCKS,
                                      SPREAD + 25, SPREAD + 40, SPREAD + 150};
     on_device("model");
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
@@ -935,8 +966,11 @@ static void check_model(void) {
                 check_kernels(&other, HUGE_ONES);
             }
             if (!is_float(types[t])) continue;
+            other.op = i % 2 ? TALLY_VAR : TALLY_SUMSQ; /* ties of squares */
+            check_axes(other, SQUARES, 40, 32, 32, 1, 1, 0, "rows of 32");
+            other = p;
             other.also[0] = TALLY_VAR;
-            check_kernels(&other, CONSTANT);
+            check_kernels(&other, TWOS);
             check_kernels(&other, SPREAD + 40);
             if (i > 1) continue;
             other = p;
@@ -948,9 +982,16 @@ static void check_model(void) {
             check_kernels(&p, SMALL);
             check_kernels(&p, SPECIAL);
             check_kernels(&p, INFINITE);
+            check_kernels(&p, LEAST);
             check_kernels(&p, HUGE_ONES);
         }
     }
+    check_axes(ask(TALLY_SUM, TALLY_F32), WILD, 2, 40000, 40000, 1, 1, 0, "rows that `fold` cuts");
+    for (int ways = 0; ways < 2; ways++)
+        check_axes(ask(ways ? TALLY_NORM1 : TALLY_SUM, TALLY_F64), STEPS, 2, 12000, 12000, 1, 1, 0,
+                   "rows of several pieces");
+    check_axes(ask(TALLY_NORM1, TALLY_F32), WIDE_INFINITE, 2, 12000, 12000, 1, 1, 0,
+               "rows of several pieces, infinite at their ends");
     tally_close(devices[0].device);
     on_device("model:memory=1M");
     check_fallbacks();
