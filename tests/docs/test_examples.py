@@ -30,7 +30,8 @@ COMPILERS = [(compiler, language) for language, names in (("c99", ("gcc", "clang
 GIVEN = {"x": "const float *x", "y": "const float *y", "n": "size_t n", "device": "tally_device *device",
          "gpu": "tally_device *gpu", "offsets": "const int64_t *offsets", "ids": "const int32_t *ids",
          "count": "size_t count", "out": "double *out", "value": "tally_value value", "sum": "tally_problem sum",
-         "mean": "tally_problem mean", "a": "tally_state *a", "b": "tally_state *b", "bytes": "size_t bytes",
+         "mean": "tally_problem mean", "a": "tally_state *a", "b": "tally_state *b", "state": "tally_state *state",
+         "bytes": "size_t bytes",
          "comm": "tally_nccl_comm comm", "call": "tally_nccl_call call"}
 # Calls, declarations and designated initialisers. A tally_...() in a sentence has no semicolon behind it.
 LOOKS_LIKE_C = re.compile(r"\btally_\w+\([^()]*\w[^()]*\);|^(const )?tally_\w+ \**\w+( = .*)?;|\{\.\w+ = |^#include <tally")
