@@ -35,7 +35,10 @@ def run(kernel, *arguments, isa, arrays, words=0):
     """What the program makes of arrays of COUNT doubles."""
     done = subprocess.run([INTERVALS, isa, kernel, str(COUNT), *map(str, arguments)], stdout=subprocess.PIPE,
                           input=b"".join(np.ascontiguousarray(a, np.float64).tobytes() for a in arrays), check=True)
-    return np.frombuffer(done.stdout, np.uint64 if words else np.float64).reshape(-1, COUNT)
+    if words:  # bits as Python's integers: NumPy compares its own with these as doubles
+        bits, ok = np.frombuffer(done.stdout, np.uint64).reshape(-1, COUNT)
+        return bits.tolist(), ok
+    return np.frombuffer(done.stdout, np.float64).reshape(-1, COUNT)
 
 
 def q(x):
@@ -172,24 +175,38 @@ def test_round(isa, out):
     assert ok[exact].mean() > 0.5 and ok.mean() > 0.4, (ok[exact].mean(), ok.mean())
 
 
+def tied_pairs(g, out, factors):
+    """Double-doubles s + e: values of the type, and numbers half way between two, times a factor; or just beside."""
+    bits = data.finite_bits(g, out, COUNT)
+    s, e = np.zeros(COUNT), np.zeros(COUNT)
+    for i in range(COUNT):
+        b = int(bits[i]) & (oracle.SIGN[out] - 1)
+        here, following = oracle.units_of_bits(out, b), oracle.units_of_bits(out, b + 1)
+        near = gmpy2.mpq(2 * here + int(g.integers(0, 2)) * (following - here), 2 << oracle.UNIT) * int(factors[i])
+        near += near * gmpy2.mpq(int(g.integers(-1, 2)), 1 << int(g.integers(*[(56, 104), (103, 108)][i % 2])))
+        if abs(near) < gmpy2.mpq(2) ** 1000:
+            s[i] = float(near)
+            e[i] = float(near - q(s[i]))
+    sign = g.choice([-1.0, 1.0], COUNT)
+    return s * sign, e * sign
+
+
 @pytest.mark.parametrize("mean", [0, 1])
 @pytest.mark.parametrize("out", FLOATS)
 def test_pair(out, mean):
     """The kernels' sums as pairs of doubles, and their means."""
     g = data.rng(f"pair {out} {mean}")
-    s, e, _ = near_ties(g, out)
     n = counts(g)
-    if mean:  # sums whose means are near ties
-        with np.errstate(all="ignore"):
-            s = np.where(np.isfinite(s * n), s * n, s)
-        e = np.where(np.abs(e) <= np.spacing(np.abs(s)) / 2, e, 0)
+    s, e = tied_pairs(g, out, n if mean else np.ones(COUNT))
+    s[0], e[0], n[0] = (2.0**54, 1, 3) if mean else (2.0**53 + 2, 1, 1)
     bits, ok = run("pair", CODE[out], mean, isa="host", arrays=[s, e, n], words=1)
     for i in np.flatnonzero(ok):
         value = q(s[i]) + q(e[i])
         if value == 0:
+            assert bits[i] == 0
             continue
         assert rounded(out, value / q(n[i]) if mean else value) == bits[i], (s[i], e[i], n[i])
-    assert ok.mean() > 0.7, ok.mean()
+    assert ok.mean() > 0.6, ok.mean()
 
 
 def rounded_root(out, value):
@@ -199,14 +216,17 @@ def rounded_root(out, value):
 @pytest.mark.parametrize("op,rough", [("sum", 0), ("mean", 0), *itertools.product(["var", "std", "norm2"],
                                                                                 [0, 2.0**-100, 2.0**-81])])
 @pytest.mark.parametrize("out", FLOATS)
-def test_doubles(out, op, rough):
+@pytest.mark.parametrize("low,high", [(-20, 20), (-380, 470)])
+def test_doubles(out, op, rough, low, high):
     """The kernels' values from sums in two doubles. Given rough, Q is off by rough Q, S by rough sqrt(n Q)."""
-    g = data.rng(f"doubles {out} {op} {rough}")
-    s, e, _, square, qe, _, n = moments(g, 0, -20, 20)
+    g = data.rng(f"doubles {out} {op} {rough} {low}")
+    s, e, _, square, qe, _, n = moments(g, 0, low, high)
     near = g.integers(0, 3, COUNT) == 0  # roots near ties
     few = np.round(s / np.spacing(s) / 2**42) * np.spacing(s) * 2**42
     square, qe = np.where(near & (op == "norm2"), few * few, square), np.where(near, 0, qe)
-    ddof = float(g.choice([0, 1, 0.5]))
+    if op in ("sum", "mean"):
+        s, e = tied_pairs(g, out, n if op == "mean" else np.ones(COUNT))
+    ddof = float(g.choice([0, 1, 0.5, 0.1]))
     bits, ok = run("doubles", CODE[out], NUMBER[op], ddof, rough, isa="host", arrays=[s, e, square, qe, n], words=1)
     for i in np.flatnonzero(ok):
         total, squares, count = q(s[i]) + q(e[i]), q(square[i]) + q(qe[i]), q(n[i])
@@ -219,4 +239,4 @@ def test_doubles(out, op, rough):
                 value = more if op == "norm2" else (count * more - of * of) / (count * (count - q(ddof)))
                 made = rounded(out, value) if op == "var" else rounded_root(out, max(value, 0))
                 assert made == bits[i], (s[i], e[i], square[i], qe[i], n[i], ddof)
-    assert ok.mean() > 0.5, ok.mean()
+    assert ok.mean() > 0.5 or low != -20 or ddof == 0.1, ok.mean()
