@@ -829,6 +829,7 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
         *out = trial;
     }
     if (best >= 0) return true;
+    if (s->work && *s->work > OWN_WORK_MOST) return false; /* report() writes the line */
     return failed("%s: %s", s->kernel->file, tally_error()), false;
 }
 
