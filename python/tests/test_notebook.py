@@ -72,7 +72,7 @@ def test_a_wrong_kernel_and_its_verdict_as_an_object(shell):
 
 
 def test_what_is_too_long_to_draw_is_drawn_short(shell):
-    for line in ("-n 4096 --as verdict", "-n2^14 --block=128 --as verdict"):
+    for line in ("-n 8192 --as verdict", "-n2^14 --block=128 --as verdict"):
         _, drawings = show(shell, line, TREE)
         assert shell.user_ns["verdict"].json["n"] > 1000 and "16 elements" in drawings[0]
     assert notebook.without_sizes(["-n", "4096", "--op", "max", "--block=32", "-n7", "--grid", "2", "--seed", "3"]) == [

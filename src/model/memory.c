@@ -65,8 +65,9 @@ static bool region_refine(struct model_device *d, region *r, unsigned shift) {
     size_t count = (r->size >> shift) + 1;
     for (size_t i = 0; i < count; i++)
         fine.cells[i] = r->cells[i >> (r->shift - shift)];
-    free(r->cells);
+    cell *const coarse = r->cells;
     *r = fine;
+    free(coarse);
     return true;
 }
 
