@@ -57,16 +57,17 @@ static bool region_shadow(region *r, unsigned shift) {
 
 /* Cuts a region's cells down to 2^shift bytes each; every new one is a copy of the old one around it. */
 static bool region_refine(struct model_device *d, region *r, unsigned shift) {
-    region fine = *r;
-    if (!region_shadow(&fine, shift)) {
+    cell *const coarse = r->cells;
+    const unsigned finer = r->shift - shift;
+    if (!region_shadow(r, shift)) {
+        r->cells = coarse;
+        r->shift = shift + finer;
         d->out_of_memory = true;
         return false;
     }
-    size_t count = (r->size >> shift) + 1;
+    const size_t count = (r->size >> shift) + 1;
     for (size_t i = 0; i < count; i++)
-        fine.cells[i] = r->cells[i >> (r->shift - shift)];
-    cell *const coarse = r->cells;
-    *r = fine;
+        r->cells[i] = coarse[i >> finer];
     free(coarse);
     return true;
 }
