@@ -790,7 +790,7 @@ typedef struct tally_terms_sizes {
     size_t rows;            /* spare rows that no arrays can need more of */
 } tally_terms_sizes;
 
-/* Where the steps find and leave things. On a GPU: memory of the device, and a queue, as in
+/* The arrays that the steps read and write. On a GPU: memory of the device, and a queue, as in
  * tally_call; with the device NULL, or a cpu: host memory, and the step is done when the call
  * returns. Elements and words are aligned to their size, all else to 8. */
 typedef struct tally_terms_call {

@@ -12,7 +12,7 @@ struct need {
     int added, merged;
 };
 
-/* What a rank keeps of a communicator, as an attribute that MPI caches with it. */
+/* The attribute that MPI caches with a communicator: a rank's knowledge of it. */
 struct duplicates; /* request.c */
 struct attribute {
     int rank, ranks;

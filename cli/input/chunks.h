@@ -31,7 +31,7 @@ struct chunk {
     bool done;
 };
 
-/* What is done with a text's chunks. */
+/* The functions that a reader of text runs on each chunk, and their context. */
 struct chunk_work {
     void *context;
     bool cuts_lines;   /* longer lines are cut; else they are an error */

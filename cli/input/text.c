@@ -20,7 +20,7 @@
 
 enum { SHORT_WORD = 256 }; /* bytes; a longer word is copied to the heap */
 
-/* What is made of a chunk. */
+/* The elements read from a chunk, and where the reading stopped. */
 struct words {
     unsigned char *element; /* owned */
     size_t room;            /* bytes */

@@ -207,7 +207,7 @@ bool job_load(struct job *job) {
     if (!operand_load(&job->x) || (job->y.is_open && !operand_load(&job->y)) ||
         (job->mask.is_open && !operand_load(&job->mask)))
         return false;
-    /* What came by pipes has a length only now. */
+    /* The length of an array from a pipe is known only after it has been read. */
     return (!job->y.is_open || operand_matches(&job->y, &job->x)) &&
            (!job->mask.is_open || operand_matches(&job->mask, &job->x)) && mark_all(job);
 }

@@ -53,7 +53,7 @@ static bool first_error(const char *log, const char *file, struct complaint *out
 
 /* ---- Sentences ---- */
 
-/* What g++ puts in quotation marks, in its order. */
+/* The names that g++ puts in quotation marks in one message, in its order. */
 struct quoted {
     char names[QUOTED_MOST][NAME_BYTES];
 };

@@ -87,8 +87,9 @@ struct own_session {
     uint64_t *work;             /* to which each run adds its own, or NULL */
 };
 
-/* What a verdict may cost, in basic blocks that lanes run. Some 35 million take a second of a core of 2023. From OWN_WORK on fewer
- * lengths are tried; from OWN_WORK_MOST on, or where one launch takes OWN_WORK, there is no verdict. */
+/* Limits of a verdict's work, in basic blocks that lanes run, so that no verdict depends on the speed of the machine: one
+ * core runs some 35 million a second. After OWN_WORK fewer lengths are tried. A launch of more than OWN_WORK, or more than
+ * OWN_WORK_MOST in all, is not judged. */
 #define OWN_WORK      (UINT64_C(1) << 27)
 #define OWN_WORK_MOST (UINT64_C(1) << 29)
 /* Finds the launch that suits the kernel. false: its line is written. */

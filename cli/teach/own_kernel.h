@@ -12,7 +12,7 @@
 
 enum { OWN_DEFINES_MAX = 16 };
 
-/* What was asked for. */
+/* The options of `--kernel`, as the command line has them. */
 struct own_options {
     const char *spec;      /* mine.cu, or mine.cu:sum where the file has several kernels */
     const char *preferred; /* the kernel where the file has several and spec names none, or NULL */

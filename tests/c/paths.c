@@ -908,7 +908,7 @@ static void open_devices(void) {
             devices[device_count++].spec = specs[i];
 }
 
-/* What kernels of GPUs do with one problem: few shapes, as the model is slow. */
+/* Holds the GPU kernels of one problem against tally_reduce(): few shapes, as the model is slow. */
 static void check_kernels(const tally_problem *p, unsigned kind) {
     check_axes(*p, kind, 33, 70, 1, 33, 1, 0, "columns");
     check_axes(*p, kind, 33, 40, 40, 1, 1, 0, "rows");
