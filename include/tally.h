@@ -385,6 +385,12 @@ typedef struct tally_groups tally_groups;
 TALLY_API tally_status tally_groups_create(const tally_problem *problem, size_t count,
                                            tally_groups **out);
 TALLY_API void tally_groups_destroy(tally_groups *groups); /* NULL is allowed */
+/* Adds groups of no elements, until there are `count`. The memory at least doubles where it has to be
+ * moved. TALLY_EINVAL: there are more already. On an error nothing has changed. */
+TALLY_API tally_status tally_groups_grow(tally_groups *groups, size_t count);
+/* From now on argmin and argmax count the elements of their group, and not all that are fed.
+ * TALLY_EINVAL once elements have been fed. */
+TALLY_API tally_status tally_groups_index_within(tally_groups *groups);
 /* Writes the number of elements of each group to count[0] ... count[groups - 1]. TALLY_EINVAL: an argument is NULL. */
 TALLY_API tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]);
 /* Adds x[0..shape->n) behind the elements that are there. `shape` is a TALLY_GROUPS one, of the same count.
@@ -451,6 +457,10 @@ TALLY_API tally_status tally_state_merge(tally_state *left, const tally_state *r
  * fed. On an error nothing has been added; over the canonical tree TALLY_EUNSUPPORTED. */
 TALLY_API tally_status tally_groups_add_state(tally_groups *groups, size_t group,
                                               const tally_state *state);
+/* Copies what one group knows to a new state, which is the caller's to destroy. TALLY_EINVAL: there is no such
+ * group, or the problem has an index that counts all elements (tally_groups_index_within()). TALLY_ENOMEM. */
+TALLY_API tally_status tally_groups_state(const tally_groups *groups, size_t group,
+                                          tally_state **out);
 
 /* Takes away what `part` knows: elements that are among those of `state`, in any order. For sums and what
  * is built on them, counts, xor, and combinations of these: a window that moves adds at one end and takes

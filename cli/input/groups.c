@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 256, MOST_ROOM = 64 << 10 }; /* bytes of elements that a group collects */
+enum {
+    LONG_RUN = 32 << 10,   /* bytes of elements that are fed at once */
+    POOL_LEAST = 16 << 10, /* elements that a pool has room for at first, */
+    POOL_FED = 64 << 10,   /* at which they are fed, if there are few groups, */
+    POOL_A_GROUP = 4,      /* or so many a group, */
+    POOL_MOST = 16 << 20   /* or at most so many */
+};
 
 static bool no_memory(const struct groups *g) {
     return failed("no memory for more than %zu groups; reduce parts of the data", g->count), false;
@@ -61,32 +67,41 @@ static void release(struct group *group) {
     tally_state_destroy(group->state);
     free(group->money);
     free(group->key);
-    free(group->element);
-    free(group->partner);
 }
 
-/* Returns the problem for elements of this type. */
-static const tally_problem *problem_of(struct groups *g, tally_type type) {
-    tally_problem *problem = &g->typed[type];
-    if (!problem->type) {
-        *problem = *g->problem;
-        problem->type = type;
+/* Returns the pool of a type. Its states are created with its first group. */
+static struct pool *pool_of(struct groups *g, tally_type type) {
+    struct pool *pool = &g->pool[type];
+    if (pool->states) return pool;
+    pool->problem = *g->problem;
+    pool->problem.type = type;
+    if (tally_groups_create(&pool->problem, 0, &pool->states) == TALLY_OK &&
+        tally_groups_index_within(pool->states) == TALLY_OK)
+        return pool;
+    return failed("%s", tally_error()), NULL;
+}
+
+/* Gives the group a number in the pool of its type, or an exact decimal sum. */
+static bool give_place(struct groups *g, struct group *group, tally_type type) {
+    if (!type) {
+        group->money = calloc(1, sizeof *group->money);
+        return group->money || no_memory(g);
     }
-    return problem;
+    struct pool *pool = pool_of(g, type);
+    if (!pool) return false;
+    if (pool->count == UINT32_MAX) return no_memory(g);
+    group->problem = &pool->problem;
+    group->number = pool->count++;
+    return true;
 }
 
 static bool make(struct groups *g, const char *key, size_t length, tally_type type) {
     struct group *group = &g->list[g->count];
     *group = (struct group){.key = malloc(length + 1), .key_bytes = length, .place = g->count};
-    if (type)
-        group->problem = problem_of(g, type);
-    else
-        group->money = calloc(1, sizeof *group->money);
-    if (!group->key || (!type && !group->money)) return release(group), no_memory(g);
+    if (!group->key) return no_memory(g);
     memcpy(group->key, key, length);
     group->key[length] = 0;
-    if (type && tally_state_create(group->problem, &group->state) != TALLY_OK)
-        return failed("%s", tally_error()), release(group), false;
+    if (!give_place(g, group, type)) return release(group), false;
     g->count++;
     return true;
 }
@@ -116,45 +131,91 @@ struct group *groups_append(struct groups *g, const char *key, tally_type type) 
     return grow(g) && make(g, key, strlen(key), type) ? &g->list[g->count - 1] : NULL;
 }
 
-bool group_feed(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
-    if (tally_state_feed(group->state, g->device, x, y, n) == TALLY_OK) return true;
-    return failed("%s", tally_error()), false;
-}
+/* ---- Feeding ---- */
 
-static bool flush(struct groups *g, struct group *group) {
-    const size_t n = group->problem ? group->used / tally_type_size(group->problem->type) : 0;
-    group->used = 0;
-    return !n || group_feed(g, group, group->element, group->partner, n);
-}
-
-static bool widen(unsigned char **memory, size_t room) {
-    unsigned char *grown = realloc(*memory, room);
-    if (grown) *memory = grown;
-    return grown;
-}
-
-bool group_add(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
-    const size_t bytes = n * tally_type_size(group->problem->type);
-    if (!bytes) return true;
-    if (bytes > MOST_ROOM / 2) return flush(g, group) && group_feed(g, group, x, y, n);
-    if (group->used + bytes > MOST_ROOM && !flush(g, group)) return false;
-    if (group->used + bytes > group->room) {
-        size_t room = group->room ? group->room : FIRST_ROOM;
-        while (room < group->used + bytes)
-            room *= 4;
-        if (!widen(&group->element, room) || (y && !widen(&group->partner, room)))
-            return no_memory(g);
-        group->room = room;
-    }
-    memcpy(group->element + group->used, x, bytes);
-    if (y) memcpy(group->partner + group->used, y, bytes);
-    group->used += bytes;
+/* Feeds what a pool has collected. */
+static bool flush(const struct groups *g, struct pool *pool) {
+    tally_shape shape = TALLY_DEFAULTS;
+    shape.cut = TALLY_GROUPS;
+    shape.n = pool->n;
+    shape.count = pool->count;
+    shape.ids = pool->id;
+    shape.ids_type = TALLY_U32;
+    if (pool->states && tally_groups_grow(pool->states, pool->count) != TALLY_OK)
+        return failed("%s", tally_error()), false;
+    if (pool->n && tally_groups_feed(pool->states, g->device, &shape, pool->x, pool->y) != TALLY_OK)
+        return failed("%s", tally_error()), false;
+    pool->n = 0;
     return true;
 }
 
 bool groups_flush(struct groups *g) {
-    for (size_t i = 0; i < g->count; i++)
-        if (!flush(g, &g->list[i])) return false;
+    for (size_t type = 0; type < TYPES_MOST; type++)
+        if (!flush(g, &g->pool[type])) return false;
+    return true;
+}
+
+/* Takes the group's state out of its pool. */
+static bool take_out(struct groups *g, struct group *group) {
+    struct pool *pool = &g->pool[group->problem->type];
+    if (group->state) return true;
+    if (!flush(g, pool)) return false;
+    if (tally_groups_state(pool->states, group->number, &group->state) == TALLY_OK) return true;
+    return failed("%s", tally_error()), false;
+}
+
+bool group_feed(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
+    if (!take_out(g, group)) return false;
+    if (tally_state_feed(group->state, g->device, x, y, n) == TALLY_OK) return true;
+    return failed("%s", tally_error()), false;
+}
+
+const tally_state *group_state(const struct groups *g, const struct group *group,
+                               tally_state **copy) {
+    *copy = NULL;
+    if (group->state) return group->state;
+    const struct pool *pool = &g->pool[group->problem->type];
+    if (tally_groups_state(pool->states, group->number, copy) == TALLY_OK) return *copy;
+    return failed("%s", tally_error()), NULL;
+}
+
+static bool widen(unsigned char **memory, size_t bytes) {
+    unsigned char *grown = realloc(*memory, bytes);
+    if (grown) *memory = grown;
+    return grown;
+}
+
+/* Makes room in the pool for n more elements, with partners or without. */
+static bool make_room(const struct groups *g, struct pool *pool, bool has_partners, size_t n) {
+    const size_t element = tally_type_size(pool->problem.type), wanted = pool->count * POOL_A_GROUP;
+    const size_t most = wanted < POOL_FED    ? (size_t)POOL_FED
+                        : wanted < POOL_MOST ? wanted
+                                             : (size_t)POOL_MOST;
+    if (pool->n + n > most && !flush(g, pool)) return false;
+    if (pool->n + n <= pool->room && (pool->y || !has_partners)) return true;
+    size_t room = pool->room ? 2 * pool->room : (size_t)POOL_LEAST;
+    while (room < pool->n + n)
+        room *= 2;
+    uint32_t *id = realloc(pool->id, room * sizeof *id);
+    if (id) pool->id = id;
+    if (!id || !widen(&pool->x, room * element) ||
+        (has_partners && !widen(&pool->y, room * element)))
+        return no_memory(g);
+    pool->room = room;
+    return true;
+}
+
+bool group_add(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
+    struct pool *pool = &g->pool[group->problem->type];
+    const size_t element = tally_type_size(group->problem->type);
+    if (!n) return true;
+    if (group->state || n * element > LONG_RUN) return group_feed(g, group, x, y, n);
+    if (!make_room(g, pool, y, n)) return false;
+    for (size_t i = 0; i < n; i++)
+        pool->id[pool->n + i] = (uint32_t)group->number;
+    memcpy(pool->x + pool->n * element, x, n * element);
+    if (y) memcpy(pool->y + pool->n * element, y, n * element);
+    pool->n += n;
     return true;
 }
 
@@ -206,6 +267,13 @@ void groups_sort(struct groups *g, size_t fields) {
 void groups_free(struct groups *g) {
     for (size_t i = 0; i < g->count; i++)
         release(&g->list[i]);
+    for (size_t type = 0; type < TYPES_MOST; type++) {
+        struct pool *pool = &g->pool[type];
+        tally_groups_destroy(pool->states);
+        free(pool->id);
+        free(pool->x);
+        free(pool->y);
+    }
     free(g->list);
     free(g->slots);
     *g = (struct groups){.problem = NULL};

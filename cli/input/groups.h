@@ -18,21 +18,29 @@ struct group {
     char *key;                    /* its fields, each ended by a zero byte; owned */
     size_t key_bytes;             /* without that of the last */
     size_t place;                 /* in order of first appearance, from 0 */
-    const tally_problem *problem; /* of its elements' type; one of the groups' */
-    tally_state *state;           /* owned; NULL where `money` is used */
+    const tally_problem *problem; /* of its elements' type; one of the groups'. NULL: decimals */
+    size_t number;                /* its number in the pool of its type */
+    tally_state *state;           /* owned; NULL while the pool has it */
     struct money *money;          /* owned; the exact decimal sum, or NULL */
-    unsigned char *element;       /* owned: elements that have not been fed yet */
-    unsigned char *partner;       /* owned: theirs, of dot */
-    size_t used, room;            /* bytes of each */
     struct index_map index_map;   /* of an array's elements */
+};
+
+/* The states of the groups of one type, and elements that have not been fed yet. */
+struct pool {
+    tally_problem problem;
+    tally_groups *states; /* owned */
+    size_t count;         /* groups that have a number here */
+    uint32_t *id;         /* owned: of each element the number of its group */
+    unsigned char *x, *y; /* owned: the elements; y: their partners, of dot, or NULL */
+    size_t n, room;       /* elements */
 };
 
 struct groups {
     const tally_problem *problem; /* but for the type */
     tally_device *device;
     bool is_decimal;
-    tally_problem typed[TYPES_MOST]; /* the same, of each type */
-    struct group *list;              /* in order of first appearance; owned */
+    struct pool pool[TYPES_MOST]; /* by type */
+    struct group *list;           /* in order of first appearance; owned */
     size_t count, room;
     size_t *slots; /* a hash table of indices into the list, plus 1; owned */
     size_t slot_count;
@@ -44,11 +52,15 @@ uint64_t groups_hash(const char *key, size_t length);
 struct group *groups_find(struct groups *groups, const char *key, size_t length, tally_type type);
 /* Returns a new one at the end, which groups_find() does not find. */
 struct group *groups_append(struct groups *groups, const char *key, tally_type type);
-/* Adds elements; y: the partners of dot, or NULL. Few are collected; group_feed() adds them at once. */
+/* Adds elements; y: the partners of dot, or NULL. Few are collected and fed with those of other groups. group_feed()
+ * feeds them at once, to a state that the group has by itself from then on. */
 bool group_add(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
 bool group_feed(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
 /* Feeds what has been added to all of them; to be called at the end. */
 bool groups_flush(struct groups *groups);
+/* Returns the group's state: its own, or a copy in *copy, which is the caller's to destroy, else NULL. */
+const tally_state *group_state(const struct groups *groups, const struct group *group,
+                               tally_state **copy);
 /* By the first `fields` of their keys, one after the other: as numbers where all are, else by their bytes. */
 void groups_sort(struct groups *groups, size_t fields);
 void groups_free(struct groups *groups);

@@ -84,17 +84,25 @@ static void lower_money(const struct money *money, struct answer *a) {
 /* Returns true if the group has no elements and only min, max, argmin or argmax are asked for: it
  * has no line, as these do not exist for no elements. */
 static bool has_no_extremes(const struct reduction *r, const struct group *group) {
-    if (!group->state || tally_state_count(group->state) || !r->columns.by.count) return false;
+    tally_state *copy;
     size_t count = 0;
+    if (!group->problem || !r->columns.by.count) return false;
     tally_problem_values(group->problem, &count);
     for (size_t i = 0; i < count; i++)
         if (!is_extreme(tally_problem_value_op(group->problem, i))) return false;
-    return true;
+    const tally_state *state = group_state(&r->groups, group, &copy);
+    const bool is_empty = state && !tally_state_count(state);
+    tally_state_destroy(copy);
+    return is_empty;
 }
 
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
+    tally_state *copy;
     if (group->money) return lower_money(group->money, a), true;
-    if (!lower(r, group->problem, group->state, &group->index_map, a)) return false;
+    const tally_state *state = group_state(&r->groups, group, &copy);
+    const bool is_done = state && lower(r, group->problem, state, &group->index_map, a);
+    tally_state_destroy(copy);
+    if (!is_done) return false;
     for (size_t i = 0; i < a->count && !a->n && r->columns.by.count; i++)
         if (is_extreme(a->op[i])) a->value[i].type = 0; /* beside others: none */
     return true;

@@ -21,11 +21,13 @@ struct tally_groups {
     union tree_value identity;
     struct problem plan;
     size_t count;
-    uint64_t fed; /* elements that have been fed, those outside and masked ones included */
-    size_t room;  /* bytes of a group's states */
-    uint64_t *n;  /* [count]: its elements */
-    char *states; /* [count][room] */
-    /* [count], or NULL where the problem has no MONOID_TREE; tree[i] is NULL while group i has no elements */
+    uint64_t fed;         /* elements that have been fed, those outside and masked ones included */
+    bool is_index_within; /* an index counts the elements of its group, and not all that are fed */
+    size_t places;        /* groups that there is memory for */
+    size_t room;          /* bytes of a group's states */
+    uint64_t *n;          /* [places]: its elements */
+    char *states;         /* [places][room] */
+    /* [places], or NULL where the problem has no MONOID_TREE; tree[i] is NULL while group i has no elements */
     tally_state **tree;
 };
 
@@ -70,17 +72,17 @@ static tally_status no_memory(size_t count) {
     return fail(TALLY_ENOMEM, "no memory for the states of %zu groups", count);
 }
 
-/* Allocates g->n, g->states and, if the problem has it, g->tree for g->count groups. leave_room()
+/* Allocates g->n, g->states and, if the problem has it, g->tree for g->places groups. leave_room()
  * frees them. */
 static tally_status make_room(tally_groups *g) {
     const bool has_tree = problem_has(&g->plan, MONOID_TREE);
     g->room = 0;
     for_monoids(monoid, &g->plan) g->room += (monoid_size(monoid) + 15) / 16 * 16;
-    g->n = calloc(g->count + 1, sizeof *g->n);
-    if (has_tree) g->tree = calloc(g->count + 1, sizeof(tally_state *));
-    if (g->room > 0 && g->count > (SIZE_MAX - 64) / g->room) return no_memory(g->count);
-    g->states = aligned_alloc(64, (g->count * g->room + 127) / 64 * 64);
-    return g->n && g->states && (g->tree || !has_tree) ? TALLY_OK : no_memory(g->count);
+    g->n = calloc(g->places + 1, sizeof *g->n);
+    if (has_tree) g->tree = calloc(g->places + 1, sizeof(tally_state *));
+    if (g->room > 0 && g->places > (SIZE_MAX - 64) / g->room) return no_memory(g->places);
+    g->states = aligned_alloc(64, (g->places * g->room + 127) / 64 * 64);
+    return g->n && g->states && (g->tree || !has_tree) ? TALLY_OK : no_memory(g->places);
 }
 
 static void leave_room(tally_groups *g) {
@@ -105,6 +107,14 @@ tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]) {
     return TALLY_OK;
 }
 
+/* Makes groups `first` to `end` - 1 groups of no elements. */
+static void clear_groups(tally_groups *g, size_t first, size_t end) {
+    struct state nothing;
+    state_clear(&g->plan, &nothing);
+    for (size_t i = first; i < end; i++)
+        put_state(g, i, &nothing);
+}
+
 static tally_status make(tally_groups *g) {
     const tally_operator *theirs = g->asked.user;
     if (theirs) {
@@ -118,10 +128,7 @@ static tally_status make(tally_groups *g) {
         g->asked.user = g->plan.user = &g->user;
     }
     const tally_status s = make_room(g);
-    struct state nothing;
-    state_clear(&g->plan, &nothing);
-    for (size_t i = 0; i < g->count && s == TALLY_OK; i++)
-        put_state(g, i, &nothing);
+    if (s == TALLY_OK) clear_groups(g, 0, g->count);
     return s;
 }
 
@@ -135,13 +142,58 @@ tally_status tally_groups_create(const tally_problem *problem, size_t count, tal
     if (!g) return no_memory(count);
     g->asked = *problem;
     g->plan = plan;
-    g->count = count;
+    g->count = g->places = count;
     status = make(g);
     if (status != TALLY_OK) {
         tally_groups_destroy(g);
         return status;
     }
     *out = g;
+    return TALLY_OK;
+}
+
+/* Moves the groups to memory for `places` of them. */
+static tally_status move_groups(tally_groups *g, size_t places) {
+    tally_groups next = *g;
+    if (places > SIZE_MAX / 64) return no_memory(places);
+    next.places = places;
+    next.n = NULL;
+    next.states = NULL;
+    next.tree = NULL;
+    const tally_status s = make_room(&next);
+    if (s == TALLY_OK) {
+        memcpy(next.n, g->n, g->count * sizeof *g->n);
+        memcpy(next.states, g->states, g->count * g->room);
+        if (next.tree && g->tree) memcpy(next.tree, g->tree, g->count * sizeof(tally_state *));
+    }
+    tally_groups *gone = s == TALLY_OK ? g : &next;
+    free(gone->tree);
+    free(gone->states);
+    free(gone->n);
+    if (s == TALLY_OK) *g = next;
+    return s;
+}
+
+tally_status tally_groups_grow(tally_groups *groups, size_t count) {
+    if (!groups) return fail(TALLY_EINVAL, "tally_groups_grow: groups is NULL");
+    if (count < groups->count)
+        return fail(TALLY_EINVAL, "%zu groups cannot become %zu: groups are only added",
+                    groups->count, count);
+    if (count > groups->places) {
+        const size_t twice = groups->places > SIZE_MAX / 2 ? count : 2 * groups->places;
+        const tally_status s = move_groups(groups, count > twice ? count : twice);
+        if (s != TALLY_OK) return s;
+    }
+    clear_groups(groups, groups->count, count);
+    groups->count = count;
+    return TALLY_OK;
+}
+
+tally_status tally_groups_index_within(tally_groups *groups) {
+    if (!groups) return fail(TALLY_EINVAL, "tally_groups_index_within: groups is NULL");
+    if (groups->fed > 0)
+        return fail(TALLY_EINVAL, "the groups have elements already, whose indices count all");
+    groups->is_index_within = true;
     return TALLY_OK;
 }
 
@@ -158,9 +210,11 @@ static uint64_t moved(const struct sorted *s, size_t start, uint64_t at) {
  * others. */
 static tally_status copy_states(const tally_groups *g, const struct sorted *sorted,
                                 tally_groups *next) {
-    *next = (tally_groups){.asked = g->asked, .plan = g->plan, .fed = g->fed};
+    *next = (tally_groups){
+        .asked = g->asked, .plan = g->plan, .fed = g->fed, .is_index_within = g->is_index_within};
     for (size_t i = 0; i < g->count; i++)
         next->count += sorted->start[i] < sorted->start[i + 1];
+    next->places = next->count;
     tally_status s = make_room(next);
     for (size_t i = 0, k = 0; i < g->count && s == TALLY_OK; i++) {
         if (sorted->start[i] == sorted->start[i + 1]) continue;
@@ -189,6 +243,11 @@ static void keep_states(tally_groups *g, const struct sorted *sorted, tally_grou
     }
 }
 
+/* Returns what to add to an index among the elements that are to come behind those of group i. */
+static uint64_t elements_before(const tally_groups *g, size_t i) {
+    return g->is_index_within ? g->n[i] : g->fed;
+}
+
 /* Feeds state k of `g` with the sorted elements of group i, which has some. */
 static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, size_t i,
                                const struct sorted *sorted) {
@@ -202,14 +261,14 @@ static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, 
     tally_status s = fold_slice(device, p, &in, &more);
     if (s == TALLY_OK && g->tree) s = tally_state_feed(g->tree[k], device, in.x, in.y, n);
     if (s != TALLY_OK) return s;
-    if (p->extremes & WANT_INDEX) {
+    if (p->extremes & WANT_INDEX && !g->is_index_within) {
         struct extremes *e = &more.extremes;
         e->at_least = moved(sorted, start, e->at_least);
         e->at_greatest = moved(sorted, start, e->at_greatest);
         e->at_nan = moved(sorted, start, e->at_nan);
     }
     get_state(g, k, &before);
-    state_merge(p, &before, &more, g->fed);
+    state_merge(p, &before, &more, elements_before(g, k));
     state_settle(p, &before);
     put_state(g, k, &before);
     return TALLY_OK;
@@ -266,18 +325,19 @@ tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
     if (!left || !right) return fail(TALLY_EINVAL, "groups to be merged are NULL");
     if (!same_question(&left->plan, &right->plan) || left->count != right->count)
         return fail(TALLY_EINVAL, "these are groups of different problems, or not as many");
+    if (left->is_index_within != right->is_index_within)
+        return fail(TALLY_EINVAL, "the indices of one of these groups count within each group");
     if (left->tree)
         return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
     if (right->fed > UINT64_MAX - left->fed)
         return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
-    const uint64_t shift = left->fed;
     struct fp_env caller = fp_env_enter();
     for (size_t i = 0; i < left->count; i++) {
         struct state a, b;
         if (right->n[i] == 0) continue;
         get_state(left, i, &a);
         get_state(right, i, &b);
-        state_merge(&left->plan, &a, &b, shift);
+        state_merge(&left->plan, &a, &b, elements_before(left, i));
         state_settle(&left->plan, &a);
         put_state(left, i, &a);
     }
@@ -299,11 +359,27 @@ tally_status tally_groups_add_state(tally_groups *groups, size_t group, const ta
         return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     struct fp_env caller = fp_env_enter();
     get_state(groups, group, &known);
-    state_merge(&groups->plan, &known, &state->state, groups->fed);
+    state_merge(&groups->plan, &known, &state->state, elements_before(groups, group));
     state_settle(&groups->plan, &known);
     put_state(groups, group, &known);
     groups->fed += state->state.n;
     fp_env_leave(caller);
+    return TALLY_OK;
+}
+
+tally_status tally_groups_state(const tally_groups *groups, size_t group, tally_state **out) {
+    tally_state *s = NULL;
+    if (!groups || !out) return fail(TALLY_EINVAL, "tally_groups_state: an argument is NULL");
+    if (group >= groups->count)
+        return fail(TALLY_EINVAL, "group %zu is none of %zu", group, groups->count);
+    if (groups->plan.extremes & WANT_INDEX && !groups->is_index_within)
+        return fail(TALLY_EINVAL, "a group's state has indices within the group: call "
+                                  "tally_groups_index_within() before the groups are fed");
+    if (groups->tree && groups->tree[group]) return tally_state_copy(groups->tree[group], out);
+    const tally_status status = tally_state_create(&groups->asked, &s);
+    if (status != TALLY_OK || !s) return status;
+    get_state(groups, group, &s->state);
+    *out = s;
     return TALLY_OK;
 }
 
@@ -339,7 +415,14 @@ tally_status tally_groups_values(const tally_groups *groups, void *const out[]) 
 /* ---- Saved --------------------------------------------------------------------------------- */
 
 /* docs/shapes.md has the format. */
-enum { AT_VERSION = 8, AT_COUNT = 16, AT_FED = 24, AT_PROBLEM = 32, WORDS_MAX = 160 };
+enum {
+    AT_VERSION = 8,
+    AT_COUNT = 16,
+    AT_FED = 24,
+    AT_WITHIN = 32,
+    AT_PROBLEM = 40,
+    WORDS_MAX = 160
+};
 #define SAVED_VERSION 1
 static const char magic[8] = "TALLYGRP";
 
@@ -404,6 +487,7 @@ tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t s
     put(at + AT_VERSION, SAVED_VERSION);
     put(at + AT_COUNT, groups->count);
     put(at + AT_FED, groups->fed);
+    put(at + AT_WITHIN, groups->is_index_within);
     at += AT_PROBLEM;
     status = put_saved(none, &at);
     tally_state_destroy(none);
@@ -455,8 +539,8 @@ static tally_status load_group(tally_groups *g, size_t i, const unsigned char **
         const unsigned words = monoids[monoid].words(p);
         for (unsigned k = 0; k < words; k++, *at += 8)
             word[k] = get(*at);
-        /* Indices count all elements that have been fed. */
-        const uint64_t n = monoid == MONOID_EXTREMES && s.n > 0 ? g->fed : s.n;
+        const bool counts_all = monoid == MONOID_EXTREMES && s.n > 0 && !g->is_index_within;
+        const uint64_t n = counts_all ? g->fed : s.n;
         if (!monoids[monoid].unpack(p, word, n, monoid_state(&s, monoid))) return impossible();
         monoids[monoid].pack(p, monoid_state(&s, monoid), again);
         if (memcmp(word, again, words * sizeof *word) != 0) return impossible();
@@ -482,7 +566,8 @@ tally_status tally_groups_load(const void *bytes, size_t size, const tally_probl
     const unsigned char *end = at + size - 8;
     if (get(end) != hash(bytes, size - 8)) return impossible();
     const uint64_t count = get(at + AT_COUNT), fed = get(at + AT_FED);
-    if (count > size / 8) return impossible();
+    if (count > size / 8 || get(at + AT_WITHIN) > 1) return impossible();
+    const bool is_index_within = get(at + AT_WITHIN) == 1;
     at += AT_PROBLEM;
     tally_status status = next_saved(&at, end, problem, &none);
     if (status == TALLY_OK) status = tally_groups_create(&none->asked, (size_t)count, &g);
@@ -492,6 +577,7 @@ tally_status tally_groups_load(const void *bytes, size_t size, const tally_probl
         return status;
     }
     g->fed = fed;
+    g->is_index_within = is_index_within;
     for (size_t i = 0; i < count && status == TALLY_OK; i++)
         status = load_group(g, i, &at, end, &known);
     if (status == TALLY_OK && at != end) status = impossible();

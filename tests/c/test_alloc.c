@@ -303,6 +303,16 @@ static void groups_on(tally_device *device, const tally_problem *problem) {
         else
             assert_null(again);
     }
+    tally_state *one = NULL;
+    if (WENT(tally_groups_state(g, 1, &one)))
+        tally_state_destroy(one);
+    else
+        assert_null(one);
+    const size_t size = save_unrefused(g, before, sizeof before);
+    if (!WENT(tally_groups_grow(g, 5 * COUNT))) {
+        assert_true(save_unrefused(g, after, sizeof after) == size);
+        assert_memory_equal(before, after, size);
+    }
     tally_groups_destroy(g);
 }
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import os
 from decimal import Decimal
 from fractions import Fraction
@@ -305,6 +306,25 @@ def many_rows(rng, quoted):
     csv.writer(out, lineterminator=("\n", "\r\n")[int(rng.integers(0, 2))],
                quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL).writerows(rows)
     return out.getvalue().encode()
+
+
+def test_many_keys(tally, tmp_path):
+    """Thousands of keys, some of which have long runs of rows: each has what its own rows give."""
+    rng = np.random.default_rng(seed := int.from_bytes(os.urandom(4), "little"))
+    keys = np.concatenate([rng.integers(0, 9000, 40_000), np.zeros(20_000, int), rng.integers(0, 9000, 60_000), np.full(9000, 7)])
+    x = np.round(rng.normal(size=keys.size) * 1000) / 8
+    path = tmp_path / "t.csv"
+    path.write_text("k,x\n" + "".join(f"{k},{v!r}\n" for k, v in zip(keys.tolist(), x.tolist())))
+    rows = {}
+    for key, value in zip(keys.tolist(), x.tolist()):
+        rows.setdefault(key, []).append(value)
+    for threads in THREADS[:2]:
+        lines = tally("sum,argmax,count", "-c", "x", "--by", "k", "--threads", threads, path).splitlines()[1:]
+        got = [line.split("\t") for line in lines]
+        assert [int(key) for key, *_ in got] == list(rows), seed
+        for key, total, at, count in got:
+            own = rows[int(key)]
+            assert (float(total), int(at), int(count)) == (math.fsum(own), int(np.argmax(own)), len(own)), (seed, key)
 
 
 @pytest.mark.parametrize("quoted", [False, True])

@@ -264,6 +264,20 @@ class Groups:
     def add_state(self, group, state):
         check(lib.tally_groups_add_state(self.handle, c_size_t(group), state.handle))
 
+    def grow(self, count):
+        check(lib.tally_groups_grow(self.handle, c_size_t(count)))
+        self.count = count
+
+    def index_within(self):
+        check(lib.tally_groups_index_within(self.handle))
+        return self
+
+    def state(self, group):
+        """One group's state; the caller destroys it."""
+        state = c_void_p()
+        check(lib.tally_groups_state(self.handle, c_size_t(group), byref(state)))
+        return state
+
     def values(self):
         out, pointers = outputs(self.problem, self.count)
         check(lib.tally_groups_values(self.handle, pointers))

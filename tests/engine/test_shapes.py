@@ -797,6 +797,56 @@ def test_states_added_to_groups():
     t.lib.tally_state_destroy(other)
 
 
+def state_values(state, problem):
+    """The values of a state, which is destroyed, as t.reduce() has them."""
+    values = (t.Value * len(problem.types))()
+    status = t.lib.tally_state_value(state, values)
+    t.lib.tally_state_destroy(state)
+    t.check(status)
+    return [(t.TYPES[v.type - 1], v.bits & (1 << 8 * t.SIZE[t.TYPES[v.type - 1]]) - 1) if v.type else None for v in values]
+
+
+def test_groups_that_grow():
+    """Groups found on the way, whose indices count within them: each is the whole of its own elements, fed, merged, saved or
+    taken out as a state."""
+    rng = np.random.default_rng(SEED)
+    x = np.round(rng.normal(size=4000) * 4)
+    ids = np.minimum(rng.geometric(0.02, x.size), 300) - 1
+    pieces = np.split(np.arange(x.size), np.sort(rng.integers(0, x.size, 6)))
+    for op in ("sum", "argmin", "argmax", "var", "prod", "describe"):
+        problem = t.Problem(op, "f64")
+        grown, left, right = (t.Groups(problem, 0).index_within() for _ in range(3))
+        for i, at in enumerate(pieces):
+            count = max(grown.count, int(ids[at].max(initial=-1)) + 1)
+            grown.grow(count)
+            grown.feed(x[at], ids[at])
+            grown = t.Groups.load(problem, count, grown.save())
+            half = right if i > 3 else left
+            half.grow(max(half.count, count))
+            half.feed(x[at], ids[at])
+        for group in range(grown.count):
+            own = np.ascontiguousarray(x[ids == group])
+            if not own.size and op in ("argmin", "argmax"):
+                with pytest.raises(t.Failed, match="no elements"):
+                    state_values(grown.state(group), problem)
+                continue
+            got = state_values(grown.state(group), problem)
+            assert got == t.reduce(problem, own), (op, group)
+            if op in ("argmin", "argmax"):
+                assert got[0][1] == getattr(np, op)(own)
+        if op != "prod":
+            left.grow(grown.count)
+            left.merge(right)
+            assert left.save() == grown.save(), op
+    counted = t.Groups(t.Problem("argmin", "f64"), 2)
+    counted.feed(x[:2], np.array([0, 1]))
+    for wrong, said in ((lambda: grown.grow(1), "only added"), (lambda: counted.index_within(), "elements already"),
+                        (lambda: counted.state(0), "within the group"), (lambda: grown.state(grown.count), "is none of"),
+                        (lambda: counted.merge(t.Groups(counted.problem, 2).index_within()), "within each group")):
+        with pytest.raises(t.Failed, match=said):
+            wrong()
+
+
 def test_copied_from_a_device():
     """Memory of the CPU's is the host's."""
     x, to = np.arange(5.0), np.zeros(5)
