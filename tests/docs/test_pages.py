@@ -159,8 +159,18 @@ def check_values(command, pairs, section):
         assert says(section, value), f"{value}, of {key}, is not in the text under its heading"
 
 
-@pytest.mark.parametrize("page, kind, command, what", ALL,
-                         ids=[f"{page}-{kind}-{i}" for i, (page, kind, _, _) in enumerate(ALL)])
+def is_slow(command):
+    """All rungs of 2^20 elements on the model take seconds, for each block and finish anew."""
+    return "2^20" in command and re.search("--(block|finish)", command)
+
+
+def some(wanted):
+    cases = [(number, *check) for number, check in enumerate(ALL) if bool(is_slow(check[2])) == wanted]
+    return pytest.mark.parametrize("page, kind, command, what", [case[1:] for case in cases],
+                                   ids=[f"{page}-{kind}-{number}" for number, page, kind, *_ in cases])
+
+
+@some(False)
 def test_page(page, kind, command, what):
     if kind == "output":
         check_output(command, what)
@@ -168,6 +178,12 @@ def test_page(page, kind, command, what):
         check_table(command, what)
     else:
         check_values(command, *what)
+
+
+@pytest.mark.long
+@some(True)
+def test_slow_page(page, kind, command, what):
+    test_page(page, kind, command, what)
 
 
 def test_the_pages_have_numbers():
