@@ -318,29 +318,40 @@ typedef enum tally_cut {
  *     groups.ids = ids; // n of them
  *     groups.ids_type = TALLY_I32;
  *     tally_reduce_shaped(NULL, &mean, &groups, x, NULL, outs);
+ *
+ *     const size_t vectors[] = {n, 64}; // rows of 64 elements, one id each: results of (count, 64)
+ *     groups.dims = 2;
+ *     groups.length = vectors;
+ *     groups.axes = 1 << 0; // the ids lie along dimension 0
+ *     tally_reduce_shaped(NULL, &mean, &groups, x, NULL, outs);
+ *
  * Everything that it points to stays the caller's and is only read. Strides are in elements; they may be 0
  * (the same elements over again) or negative. */
 typedef struct tally_shape {
     tally_cut cut;
 
-    /* TALLY_AXES. x and y point to the element whose indices are all 0. */
+    /* TALLY_AXES; the others, too, where dims is not 0. x and y point to the element whose indices are all 0. */
     unsigned dims;             /* 0 to TALLY_DIMS_MAX */
     const size_t *length;      /* [dims] */
     const ptrdiff_t *x_stride; /* [dims]; NULL: C order, the last dimension side by side */
     const ptrdiff_t *y_stride; /* the same of y */
-    uint32_t axes;             /* bit d: dimension d is reduced; the others are kept */
+    uint32_t
+        axes; /* bit d: dimension d is reduced; the others are kept. Segments, groups: one bit, that of the axis
+                    * which they cut */
     const ptrdiff_t
         *out_stride; /* [dims], those of reduced ones are not looked at. NULL: results lie in
-                                    C order of the kept dimensions */
+                                    C order of the kept dimensions; those of segments and groups in C order of all
+                                    dimensions, of which the axis has the length `count` */
 
-    /* TALLY_SEGMENTS, TALLY_GROUPS: of x[0..n), side by side */
-    size_t n;
-    size_t count; /* how many results there are */
+    /* TALLY_SEGMENTS, TALLY_GROUPS. Where dims is 0 they are of x[0..n), side by side. Else each segment or group of
+     * an axis is reduced for each index of the other dimensions. */
+    size_t n;     /* where dims is not 0: 0, or the axis' length */
+    size_t count; /* how many segments or groups there are */
     const void
         *offsets; /* segments: count + 1 of them; segment i is x[offsets[i]..offsets[i + 1]). They
                             never fall, and lie in [0, n]. NULL: equal lengths, n / count, without a rest */
     tally_type offsets_type; /* TALLY_I32 or TALLY_I64 (0) */
-    const void *ids;         /* groups: of each element a number in [0, count) */
+    const void *ids;         /* groups: of each of the n elements a number in [0, count) */
     tally_type ids_type;     /* any integer type; 0: i64 */
     int skip_outside; /* not 0: elements whose id lies outside are not there; else an error */
     int sorted; /* not 0: the ids never fall. An error where they do; but where a mask or skip_outside
@@ -348,7 +359,7 @@ typedef struct tally_shape {
 
     /* All: bytes, one an element; elements with 0 are not there. NULL: all are. */
     const unsigned char *mask;
-    const ptrdiff_t *mask_stride; /* TALLY_AXES: [dims]; NULL: C order */
+    const ptrdiff_t *mask_stride; /* [dims]; NULL: C order */
 } tally_shape;
 
 /* How many results the shape has. TALLY_EINVAL: the shape makes no sense, and tally_error() says why. */
@@ -358,8 +369,8 @@ TALLY_API tally_status tally_shape_results(const tally_shape *shape, size_t *cou
  * type (tally_problem_value_type()) with a place for each result, and must overlap no input.
  *
  * The index of argmin and argmax counts where the elements stand, whether or not a mask leaves some out:
- * within the reduced axes, in C order; from the segment's start; for groups, within x. A result without
- * elements is the identity.
+ * within the reduced axes, in C order; from the segment's start; for groups, within x, or along its axis. A
+ * result without elements is the identity.
  *
  * Where an argument is wrong nothing is written, except that an id outside may be found late: TALLY_EINVAL,
  * and the line names the first offset that falls or lies outside, or the first id outside. Where a
@@ -393,7 +404,8 @@ TALLY_API tally_status tally_groups_grow(tally_groups *groups, size_t count);
 TALLY_API tally_status tally_groups_index_within(tally_groups *groups);
 /* Writes the number of elements of each group to count[0] ... count[groups - 1]. TALLY_EINVAL: an argument is NULL. */
 TALLY_API tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]);
-/* Adds x[0..shape->n) behind the elements that are there. `shape` is a TALLY_GROUPS one, of the same count.
+/* Adds x[0..shape->n) behind the elements that are there. `shape` is a TALLY_GROUPS one, of the same count and without
+ * dimensions.
  * On an error nothing has been fed: needs memory for copies of the states of groups that get elements. */
 TALLY_API tally_status tally_groups_feed(tally_groups *groups, tally_device *device,
                                          const tally_shape *shape, const void *x, const void *y);

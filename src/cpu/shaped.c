@@ -10,6 +10,7 @@
 #include "cpu/masked.h"
 #include "cpu/rows.h"
 #include "cpu/tuning.h"
+#include "device/vectors.h"
 
 #include <stdlib.h>
 
@@ -87,6 +88,7 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
     struct cpu_device *d = (struct cpu_device *)device;
     struct absence absence = {.number = UINT64_MAX};
     tally_status status = TALLY_OK;
+    if (s->cut != TALLY_AXES && !shape_is_flat(s)) return shaped_by_vectors(device, s);
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
     if (s->cut == TALLY_GROUPS)
         status = cpu_groups(d, s, &absence);

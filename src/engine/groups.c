@@ -297,6 +297,8 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     if (status != TALLY_OK) return status;
     if (s.cut != TALLY_GROUPS || s.results != groups->count)
         return fail(TALLY_EINVAL, "the shape is not one of %zu groups", groups->count);
+    if (!shape_is_flat(&s))
+        return fail(TALLY_EUNSUPPORTED, "states of groups are of elements side by side");
     if (s.n > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "device/fold.h"
+#include "device/vectors.h"
 #include "gpu/opened.h"
 #include "gpu/parts.h"
 #include "gpu/source.h"
@@ -278,7 +279,7 @@ static tally_status some_segments(const struct shaped *s, size_t first, size_t l
     out->n = (size_t)offsets[last - first];
     out->offsets = *owned = offsets;
     out->offsets_type = TALLY_I64;
-    out->results = last - first;
+    out->results = out->count = last - first;
     out->out_first += (ptrdiff_t)first;
     out->number_first += first;
     return TALLY_OK;
@@ -357,9 +358,19 @@ static tally_status check_offsets(const struct shaped *s) {
     return TALLY_OK;
 }
 
+/* Returns whether kernels know the shape: segments and groups of vectors they do not. */
+static int is_known(const struct shaped *s) {
+    return s->cut == TALLY_AXES || shape_is_flat(s);
+}
+
+static tally_status refuse_vectors(const tally_device *device) {
+    return device_refuses(device, "has segments and groups along an axis in host memory only");
+}
+
 tally_status gpu_shaped(tally_device *device, const struct shaped *s) {
     struct gpu_device *d = own(device);
     struct absence absence = {.number = UINT64_MAX};
+    if (!is_known(s)) return shaped_by_vectors(device, s);
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status == TALLY_OK) status = gpu_enter(d);
@@ -486,6 +497,7 @@ static tally_status run_resident(struct gpu_device *d, const struct shaped *s) {
 
 tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
     struct gpu_device *d = own(device);
+    if (!is_known(s)) return refuse_vectors(device);
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status == TALLY_OK) status = gpu_enter(d);
@@ -496,6 +508,7 @@ tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
 
 tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, size_t *bytes) {
     struct gpu_device *d = own(device);
+    if (!is_known(s)) return refuse_vectors(device);
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, true);
@@ -561,6 +574,7 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
 tally_status gpu_shaped_enqueue(tally_device *device, const struct shaped *s,
                                 const tally_shaped_call *call) {
     struct gpu_device *d = own(device);
+    if (!is_known(s)) return refuse_vectors(device);
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, false);

@@ -15,7 +15,7 @@ static int multiply(size_t a, size_t b, size_t *out) {
     return !__builtin_mul_overflow(a, b, out) && *out <= SIZE_MAX / 16;
 }
 
-static tally_status check_axes(const tally_shape *shape) {
+static tally_status check_dims(const tally_shape *shape) {
     size_t total = 1;
     if (shape->dims > TALLY_DIMS_MAX)
         return fail(TALLY_EINVAL, "%u dimensions; an array has %d at most", shape->dims,
@@ -34,13 +34,37 @@ static tally_status check_axes(const tally_shape *shape) {
     return TALLY_OK;
 }
 
+/* Returns the axis that offsets or ids cut. Needs dims > 0 and one bit in axes. */
+static unsigned cut_axis(const tally_shape *shape) {
+    return (unsigned)__builtin_ctz(shape->axes);
+}
+
+/* Returns how many elements segments and groups have along their axis. */
+static size_t cut_length(const tally_shape *shape) {
+    return shape->dims > 0 ? shape->length[cut_axis(shape)] : shape->n;
+}
+
+/* Checks the dimensions of segments and groups. */
+static tally_status check_cut(const tally_shape *shape) {
+    const tally_status s = shape->dims > 0 ? check_dims(shape) : TALLY_OK;
+    if (s != TALLY_OK || shape->dims == 0) return s;
+    if (__builtin_popcount(shape->axes) != 1)
+        return fail(TALLY_EINVAL, "segments and groups lie along one axis; %d are given",
+                    __builtin_popcount(shape->axes));
+    if (shape->n != 0 && shape->n != cut_length(shape))
+        return fail(TALLY_EINVAL, "n is %zu, but axis %u has %zu elements", shape->n,
+                    cut_axis(shape), cut_length(shape));
+    return TALLY_OK;
+}
+
 static tally_status check_segments(const tally_shape *shape) {
     const tally_type type = shape->offsets_type;
+    const size_t n = cut_length(shape);
     if (shape->count == SIZE_MAX)
         return fail(TALLY_EINVAL, "%zu segments are too many", shape->count);
     if (!shape->offsets) {
-        if (shape->count == 0 ? shape->n != 0 : shape->n % shape->count != 0)
-            return fail(TALLY_EINVAL, "%zu elements are not %zu segments of equal length", shape->n,
+        if (shape->count == 0 ? n != 0 : n % shape->count != 0)
+            return fail(TALLY_EINVAL, "%zu elements are not %zu segments of equal length", n,
                         shape->count);
     } else if (type != 0 && type != TALLY_I32 && type != TALLY_I64)
         return fail(TALLY_ETYPE, "offsets are i32 or i64, not %s",
@@ -50,48 +74,47 @@ static tally_status check_segments(const tally_shape *shape) {
 
 static tally_status check_groups(const tally_shape *shape) {
     const tally_type type = shape->ids_type;
+    const size_t n = cut_length(shape);
     if (type != 0 && (!type_is_known(type) || type_is_float(type)))
         return fail(TALLY_ETYPE, "ids are integers, not %s",
                     tally_type_name(type) ? tally_type_name(type) : "of an unknown type");
-    if (shape->n > 0 && !shape->ids)
-        return fail(TALLY_EINVAL, "ids is NULL but n is %zu", shape->n);
+    if (n > 0 && !shape->ids) return fail(TALLY_EINVAL, "ids is NULL but n is %zu", n);
     return TALLY_OK;
 }
 
 static tally_status check_shape(const tally_shape *shape) {
     if (!shape) return fail(TALLY_EINVAL, "the shape is NULL");
-    tally_status s = TALLY_OK;
-    switch (shape->cut) {
-    case TALLY_AXES:
-        return check_axes(shape);
-    case TALLY_SEGMENTS:
-        s = check_segments(shape);
-        break;
-    case TALLY_GROUPS:
-        s = check_groups(shape);
-        break;
-    default:
+    if (shape->cut == TALLY_AXES) return check_dims(shape);
+    if (shape->cut != TALLY_SEGMENTS && shape->cut != TALLY_GROUPS)
         return fail(TALLY_EINVAL, "%d is no way to cut an array", (int)shape->cut);
-    }
-    if (s == TALLY_OK && (shape->n > SIZE_MAX / 16 || shape->count > SIZE_MAX / 16))
-        s = fail(TALLY_EINVAL, "n = %zu elements, or %zu results, are more than memory can hold",
-                 shape->n, shape->count);
+    tally_status s = check_cut(shape);
+    if (s != TALLY_OK) return s;
+    s = shape->cut == TALLY_SEGMENTS ? check_segments(shape) : check_groups(shape);
+    const size_t n = cut_length(shape);
+    if (s == TALLY_OK && (n > SIZE_MAX / 16 || shape->count > SIZE_MAX / 16))
+        s = fail(TALLY_EINVAL, "n = %zu elements, or %zu results, are more than memory can hold", n,
+                 shape->count);
     return s;
+}
+
+/* Multiplies the lengths of the dimensions that stay to *count. Returns whether they can be counted. */
+static int count_kept(const tally_shape *shape, size_t *count) {
+    *count = 1;
+    for (unsigned d = 0; d < shape->dims; d++)
+        if (!(shape->axes >> d & 1) && shape->length[d] == 0) *count = 0;
+    for (unsigned d = 0; d < shape->dims && *count; d++)
+        if (!(shape->axes >> d & 1) && !multiply(*count, shape->length[d], count)) return 0;
+    return 1;
 }
 
 tally_status tally_shape_results(const tally_shape *shape, size_t *count) {
     if (!count) return fail(TALLY_EINVAL, "tally_shape_results: count is NULL");
     tally_status s = check_shape(shape);
     if (s != TALLY_OK) return s;
-    size_t results = shape->count;
-    if (shape->cut == TALLY_AXES) {
-        results = 1;
-        for (unsigned d = 0; d < shape->dims; d++)
-            if (!(shape->axes >> d & 1) && shape->length[d] == 0) results = 0;
-        for (unsigned d = 0; d < shape->dims && results; d++)
-            if (!(shape->axes >> d & 1) && !multiply(results, shape->length[d], &results))
-                return fail(TALLY_EINVAL, "these are more results than can be counted");
-    }
+    size_t results;
+    if (!count_kept(shape, &results) ||
+        (shape->cut != TALLY_AXES && !multiply(results, shape->count, &results)))
+        return fail(TALLY_EINVAL, "these are more results than can be counted");
     *count = results;
     return TALLY_OK;
 }
@@ -100,11 +123,11 @@ tally_status tally_shape_results(const tally_shape *shape, size_t *count) {
 
 /* Makes stride[] the strides in C order of an array with only the dimensions in the mask
  * `which`. */
-static void c_order(const tally_shape *shape, unsigned which, ptrdiff_t *stride) {
+static void c_order(const size_t *length, unsigned dims, uint32_t which, ptrdiff_t *stride) {
     ptrdiff_t next = 1;
-    for (unsigned d = shape->dims; d-- > 0;) {
+    for (unsigned d = dims; d-- > 0;) {
         stride[d] = next;
-        if (which >> d & 1) next *= (ptrdiff_t)shape->length[d];
+        if (which >> d & 1) next *= (ptrdiff_t)length[d];
     }
 }
 
@@ -166,69 +189,151 @@ static int is_ordered(const struct problem *p) {
     return problem_has(p, MONOID_TREE) || (p->extremes & WANT_INDEX) != 0;
 }
 
-static void plan_axes(const tally_shape *shape, struct shaped *s) {
-    ptrdiff_t x[TALLY_DIMS_MAX], y[TALLY_DIMS_MAX], mask[TALLY_DIMS_MAX], out[TALLY_DIMS_MAX],
-        number[TALLY_DIMS_MAX];
+/* Most dimensions of a plan: equal segments along an axis make two of it. */
+#define PLAN_DIMS (TALLY_DIMS_MAX + 1)
+
+/* The strides of all dimensions. */
+struct strides {
+    ptrdiff_t x[PLAN_DIMS], y[PLAN_DIMS], mask[PLAN_DIMS], out[PLAN_DIMS], number[PLAN_DIMS];
+};
+
+/* Sets the strides to the shape's, and to those of C order where it gives none. Where `empty` no array is read, and its
+ * strides are 0. */
+static void read_strides(const tally_shape *shape, int empty, struct strides *to) {
     const uint32_t all = ((uint32_t)1 << shape->dims) - 1;
-    int empty = 0;
-    s->each = 1;
-    for (unsigned d = 0; d < shape->dims; d++) {
-        empty |= shape->length[d] == 0;
-        if (shape->axes >> d & 1 && shape->length[d] == 0) s->each = 0;
+    const size_t bytes = shape->dims * sizeof *to->x;
+    size_t length[PLAN_DIMS]; /* of the results */
+    memset(to, 0, sizeof *to);
+    if (bytes == 0) return;
+    memcpy(length, shape->length, shape->dims * sizeof *length);
+    if (!empty) {
+        c_order(length, shape->dims, all, to->x);
+        memcpy(to->y, to->x, bytes);
+        memcpy(to->mask, to->x, bytes);
+        if (shape->x_stride) memcpy(to->x, shape->x_stride, bytes);
+        if (shape->y_stride) memcpy(to->y, shape->y_stride, bytes);
+        if (shape->mask_stride) memcpy(to->mask, shape->mask_stride, bytes);
     }
+    if (shape->cut != TALLY_AXES) length[cut_axis(shape)] = shape->count;
+    c_order(length, shape->dims, shape->cut == TALLY_AXES ? all & ~shape->axes : all, to->number);
+    memcpy(to->out, shape->out_stride ? shape->out_stride : to->number, bytes);
+}
+
+/* Returns dimension d, whose results have strides only where it is kept. */
+static struct extent extent_of(const struct shaped *s, const tally_shape *shape,
+                               const struct strides *from, unsigned d, int kept) {
+    struct extent e = {.length = shape->length[d], .x = from->x[d]};
+    if (s->y) e.y = from->y[d];
+    if (s->mask) e.mask = from->mask[d];
+    if (!kept) return e;
+    e.out = from->out[d];
+    e.number = (size_t)from->number[d];
+    return e;
+}
+
+/* Brings the kept dimensions into their plainest form. */
+static void plan_kept(struct shaped *s) {
+    flip_extents(s, s->kept, s->keeps);
+    sort_extents(s->kept, s->keeps);
+    s->keeps = merge_extents(s->kept, s->keeps);
+}
+
+static int has_length_0(const tally_shape *shape) {
+    for (unsigned d = 0; d < shape->dims; d++)
+        if (shape->length[d] == 0) return 1;
+    return 0;
+}
+
+static void plan_axes(const tally_shape *shape, struct shaped *s) {
+    struct strides strides;
+    const int empty = has_length_0(shape);
+    s->each = 1;
+    for (unsigned d = 0; d < shape->dims; d++)
+        if (shape->axes >> d & 1 && shape->length[d] == 0) s->each = 0;
     if (empty) { /* nothing is read: one result after another, each of no elements */
         s->keeps = s->results > 1;
         s->kept[0] = (struct extent){.length = s->results, .out = 1, .number = 1};
         s->each = 0;
         if (!shape->out_stride || s->results == 0) return;
     }
-    if (!empty) {
-        c_order(shape, all, x);
-        memcpy(y, x, sizeof y);
-        memcpy(mask, x, sizeof mask);
-    } else {
-        memset(x, 0, sizeof x);
-        memset(y, 0, sizeof y);
-        memset(mask, 0, sizeof mask);
-    }
-    c_order(shape, all & ~shape->axes, number);
-    memcpy(out, number, sizeof out);
-    const size_t bytes = shape->dims * sizeof *x;
-    if (shape->x_stride && !empty) memcpy(x, shape->x_stride, bytes);
-    if (shape->y_stride && !empty) memcpy(y, shape->y_stride, bytes);
-    if (shape->mask_stride && !empty) memcpy(mask, shape->mask_stride, bytes);
-    if (shape->out_stride) memcpy(out, shape->out_stride, bytes);
+    read_strides(shape, empty, &strides);
     s->keeps = s->reduces = 0;
     for (unsigned d = 0; d < shape->dims; d++) {
         const int reduce = shape->axes >> d & 1;
-        struct extent e = {.length = shape->length[d], .x = x[d]};
+        const struct extent e = extent_of(s, shape, &strides, d, !reduce);
         if (e.length <= 1) continue;
-        if (s->y) e.y = y[d];
-        if (s->mask) e.mask = mask[d];
         if (reduce) {
             s->reduced[s->reduces++] = e;
             if (s->each) s->each *= e.length;
-        } else {
-            e.out = out[d];
-            e.number = (size_t)number[d];
+        } else
             s->kept[s->keeps++] = e;
-        }
     }
     if (s->each == 0) s->reduces = 0;
     if (!is_ordered(s->p)) {
         flip_extents(s, s->reduced, s->reduces);
         sort_extents(s->reduced, s->reduces);
     }
-    flip_extents(s, s->kept, s->keeps);
-    sort_extents(s->kept, s->keeps);
-    s->keeps = merge_extents(s->kept, s->keeps);
+    plan_kept(s);
     s->reduces = merge_extents(s->reduced, s->reduces);
 }
 
-/* Segments of equal length: the rows of an array. */
+/* Segments and groups. An array without dimensions has one: its n elements, side by side. */
+static void plan_cut(const tally_shape *shape, struct shaped *s) {
+    struct strides strides;
+    if (shape->dims == 0) {
+        s->reduced[0] = (struct extent){.length = s->n,
+                                        .x = 1,
+                                        .y = s->y != NULL,
+                                        .mask = s->mask != NULL,
+                                        .out = 1,
+                                        .number = 1};
+        return;
+    }
+    const unsigned axis = cut_axis(shape);
+    read_strides(shape, has_length_0(shape), &strides);
+    for (unsigned d = 0; d < shape->dims; d++) {
+        const struct extent e = extent_of(s, shape, &strides, d, 1);
+        if (d == axis)
+            s->reduced[0] = e;
+        else if (e.length != 1)
+            s->kept[s->keeps++] = e;
+    }
+    plan_kept(s);
+}
+
+/* Segments of equal length: their axis becomes two, of which the inner one is reduced. */
 static void plan_rows(const tally_shape *shape, struct shaped *s) {
-    const size_t length[2] = {shape->count, shape->n / shape->count};
-    const tally_shape rows = {.cut = TALLY_AXES, .dims = 2, .length = length, .axes = 2};
+    const tally_shape flat = {.dims = 1, .length = &s->n, .axes = 1};
+    const tally_shape *from = shape->dims > 0 ? shape : &flat;
+    tally_shape given = *from;
+    struct strides strides;
+    size_t length[PLAN_DIMS];
+    const size_t each = s->n / shape->count;
+    const unsigned axis = cut_axis(from);
+    given.cut = TALLY_SEGMENTS;
+    given.count = shape->count;
+    read_strides(&given, 0, &strides);
+    for (unsigned d = from->dims + 1; d-- > 0;) {
+        const unsigned f = d > axis ? d - 1 : d;
+        length[d] = from->length[f];
+        strides.x[d] = strides.x[f];
+        strides.y[d] = strides.y[f];
+        strides.mask[d] = strides.mask[f];
+        strides.out[d] = strides.out[f];
+    }
+    length[axis] = shape->count;
+    length[axis + 1] = each;
+    strides.x[axis] *= (ptrdiff_t)each;
+    strides.y[axis] *= (ptrdiff_t)each;
+    strides.mask[axis] *= (ptrdiff_t)each;
+    const tally_shape rows = {.cut = TALLY_AXES,
+                              .dims = from->dims + 1,
+                              .length = length,
+                              .axes = (uint32_t)2 << axis,
+                              .x_stride = strides.x,
+                              .y_stride = strides.y,
+                              .mask_stride = strides.mask,
+                              .out_stride = from->out_stride ? strides.out : NULL};
     s->cut = TALLY_AXES;
     plan_axes(&rows, s);
 }
@@ -245,14 +350,18 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
     s->y = two ? y : NULL;
     s->mask = shape->mask;
     s->out = out;
-    s->n = shape->n;
+    s->n = shape->cut == TALLY_AXES ? shape->n : cut_length(shape);
+    s->count = shape->cut == TALLY_AXES ? 0 : shape->count;
+    if (shape->cut != TALLY_AXES) (void)count_kept(shape, &s->vectors);
     if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot only");
-    int reads = shape->n != 0;
+    int reads = s->n != 0 && s->vectors != 0;
     if (s->cut == TALLY_AXES) {
         plan_axes(shape, s);
         reads = s->each != 0 && s->results != 0;
     } else if (s->cut == TALLY_SEGMENTS && !shape->offsets && shape->count > 0)
         plan_rows(shape, s);
+    else
+        plan_cut(shape, s);
     if (reads && !x) return fail(TALLY_EINVAL, "the array is NULL but has elements");
     if (reads && two && !y)
         return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
@@ -301,18 +410,19 @@ tally_status shape_check_last_offset(const tally_shape *shape) {
     const tally_type type = shape->offsets_type ? shape->offsets_type : TALLY_I64;
     if (shape->cut != TALLY_SEGMENTS || shape->count > 0 || !shape->offsets) return TALLY_OK;
     const int64_t at = offset_at(shape->offsets, type, 0);
-    return at < 0 || (uint64_t)at > shape->n ? offset_is_outside(0, at, shape->n) : TALLY_OK;
+    const size_t n = cut_length(shape);
+    return at < 0 || (uint64_t)at > n ? offset_is_outside(0, at, n) : TALLY_OK;
 }
 
 tally_status shape_bad_id(const struct shaped *s, size_t i) {
     const uint64_t id = id_at(s->ids, s->ids_type, i);
-    if (id < s->results)
+    if (id < s->count)
         return fail(TALLY_EINVAL, "the ids are said to be sorted, but id %zu falls", i);
     if (type_is_signed(s->ids_type))
         return fail(TALLY_EINVAL, "id %zu is %lld, outside of the %zu groups", i, (long long)id,
-                    s->results);
+                    s->count);
     return fail(TALLY_EINVAL, "id %zu is %llu, outside of the %zu groups", i,
-                (unsigned long long)id, s->results);
+                (unsigned long long)id, s->count);
 }
 
 /* ---- Results ------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
  * where the inner one ends are merged; kept dimensions are sorted by stride and turned so that they go upwards;
  * reduced ones, too, where the order of a result's elements does not matter (it does for an index and for the
  * canonical tree). Segments of equal length become two dimensions. Few cases are left for a device to be fast at.
+ * Other segments, and groups, are of vectors: the kept dimensions, with the axis that is cut.
  */
 #ifndef TALLY_SHAPE_H
 #define TALLY_SHAPE_H
@@ -18,7 +19,9 @@ struct extent {
     size_t length;
     ptrdiff_t x, y, mask;
     ptrdiff_t out; /* of kept ones: the stride of results in memory, */
-    size_t number; /* and of their numbers, which are in C order of the caller's dimensions */
+    size_t
+        number; /* and of their numbers, which are in C order of the caller's dimensions. Of the axis of segments and
+                    * groups both are strides from one part to the next */
 };
 
 /* The first result with a value that does not exist. */
@@ -45,8 +48,10 @@ struct shaped {
     ptrdiff_t out_first;
     size_t number_first;
 
-    /* TALLY_SEGMENTS and TALLY_GROUPS. */
-    size_t n;
+    /* TALLY_SEGMENTS and TALLY_GROUPS: `count` parts of each of `vectors` vectors, which the kept dimensions count:
+     * results == count * vectors. reduced[0] is the axis along which the parts lie; it has n elements, is never turned,
+     * and has any length. Without dimensions the array is one vector, whose elements lie side by side. */
+    size_t n, count, vectors;
     const void *offsets, *ids; /* NULL where n is 0 */
     tally_type offsets_type, ids_type;
     int skip_outside, sorted;
@@ -58,6 +63,13 @@ struct shaped {
  * ids are checked by the device. An `out` of NULL is not looked at. */
 tally_status shape_plan(const struct problem *p, const tally_shape *shape, const void *x,
                         const void *y, void *const out[], struct shaped *s);
+
+/* Returns whether segments or groups are those of one vector, all whose arrays and results lie side by side. */
+static inline int shape_is_flat(const struct shaped *s) {
+    const struct extent *axis = &s->reduced[0];
+    return s->keeps == 0 && axis->x == 1 && (!s->y || axis->y == 1) &&
+           (!s->mask || axis->mask == 1) && axis->out == 1;
+}
 
 /* Checks the one offset of no segments. Devices check those of segments. */
 tally_status shape_check_last_offset(const tally_shape *shape);

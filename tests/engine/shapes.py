@@ -240,6 +240,22 @@ def reduce_groups(problem, x, ids, groups, y=None, mask=None, device=None, skip=
     return run(problem, groups_shape(x.size, ids, groups, mask, skip, is_sorted), x, y, groups, device)
 
 
+def along(x, axis, shape, y=None, mask=None, out_stride=None):
+    """Segments or groups of a 1-D shape, along an axis of an array of any strides."""
+    of = axes_shape(x, [axis], y, mask, out_stride)
+    for field in ("dims", "length", "x_stride", "y_stride", "axes", "out_stride", "mask", "mask_stride"):
+        setattr(shape, field, getattr(of, field))
+    shape.n = 0
+    shape.keep = shape.keep + of.keep
+    return shape
+
+
+def results_along(x, axis, count):
+    """The shape of such results."""
+    axis %= x.ndim
+    return x.shape[:axis] + (count,) + x.shape[axis + 1:]
+
+
 class Groups:
     """The states of all groups."""
 
