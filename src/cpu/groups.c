@@ -10,6 +10,7 @@
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
 #include "cpu/tuning.h"
+#include "device/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +53,10 @@ struct sort_job {
     int64_t *count; /* [parts][groups]: how many elements, then where the next one goes */
     size_t *bad;    /* [parts]: the first id that is wrong; SIZE_MAX: none */
     size_t *fall; /* [parts]: the first id below the one before it, or of an element in no group */
-    char *x, *y;
+    char *x, *y;  /* NULL: only positions are sorted */
     uint64_t *position;
-    size_t element;
-    int halt; /* stop_shared()'s */
+    size_t element; /* its bytes; 0: only positions are sorted */
+    int halt;       /* stop_shared()'s */
 };
 
 static size_t part_end(const struct sort_job *job, size_t part) {
@@ -148,6 +149,16 @@ static void count_task(void *context, size_t part, unsigned worker) {
         }                                                                                          \
     } while (0)
 
+/* Brings the positions of a part's elements, none of which is masked, to their places. */
+static void scatter_positions(struct sort_job *job, int64_t *next, size_t begin, size_t end) {
+    const struct shaped *s = job->s;
+    for (size_t i = begin; i < end; i++) {
+        if (i % GROUPS_STOP_EVERY == 0 && stop_shared(&job->halt)) return;
+        const uint64_t id = id_at(s->ids, s->ids_type, i);
+        if (!is_left_out(job, id)) job->position[next[id]++] = i;
+    }
+}
+
 static void scatter_task(void *context, size_t part, unsigned worker) {
     struct sort_job *job = context;
     const struct shaped *s = job->s;
@@ -155,6 +166,9 @@ static void scatter_task(void *context, size_t part, unsigned worker) {
     int64_t *next = job->count + part * groups;
     (void)worker;
     switch (job->element) {
+    case 0:
+        scatter_positions(job, next, begin, end);
+        break;
     case 1:
         SCATTER(uint8_t);
         break;
@@ -204,9 +218,9 @@ static void lay_out_counts(struct sort_job *job) {
 
 /* Lays out the copies of `n` elements and, for an index, their positions. */
 static void lay_out_copies(struct sort_job *job, size_t n, struct scratch *copies) {
-    job->x = scratch_array(copies, n, job->element);
+    if (job->element) job->x = scratch_array(copies, n, job->element);
     if (job->s->y) job->y = scratch_array(copies, n, job->element);
-    if (job->s->p->extremes & WANT_INDEX)
+    if (!job->element || job->s->p->extremes & WANT_INDEX)
         job->position = scratch_array(copies, n, sizeof *job->position);
 }
 
@@ -220,7 +234,8 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     if (bad != SIZE_MAX) return shape_bad_id(s, bad);
     if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
     place_groups(job, out->start);
-    TALLY_PATH_OF_VALUE(groups_paths, s->p, fall == SIZE_MAX ? AS_THEY_COME : SORTED);
+    if (job->element)
+        TALLY_PATH_OF_VALUE(groups_paths, s->p, fall == SIZE_MAX ? AS_THEY_COME : SORTED);
     if (job->parts > 1) TALLY_PATH("in several parts");
     if (job->only) TALLY_PATH("groups that were left");
     if (fall == SIZE_MAX) { /* they come in this order */
@@ -235,14 +250,15 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     out->x = job->x;
     out->y = job->y;
     out->position = job->position;
-    shared = cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
+    shared = cpu_share(d, s->n * (job->element ? job->element : sizeof *job->position), job->parts,
+                       scatter_task, job);
     return shared == TALLY_OK && job->halt ? stop_status() : shared;
 }
 
-/* Sorts the elements of all groups, or of those with only[] not 0. */
+/* Sorts the elements of all groups, or of those with only[] not 0; or only their positions, where `element` is 0. */
 static tally_status sort_some(struct cpu_device *d, const struct shaped *s,
-                              const unsigned char *only, struct sorted *out) {
-    struct sort_job job = {.s = s, .only = only, .parts = 1, .element = type_size(s->p->type)};
+                              const unsigned char *only, size_t element, struct sorted *out) {
+    struct sort_job job = {.s = s, .only = only, .parts = 1, .element = element};
     if (d->threads > 1 && s->n / GROUPS_PART_LEAST > 1 && s->results <= s->n / 4)
         job.parts = s->n / GROUPS_PART_LEAST < d->threads ? s->n / GROUPS_PART_LEAST : d->threads;
     job.part = s->n / job.parts;
@@ -257,7 +273,20 @@ static tally_status sort_some(struct cpu_device *d, const struct shaped *s,
 }
 
 tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
-    return sort_some((struct cpu_device *)device, s, NULL, out);
+    return sort_some((struct cpu_device *)device, s, NULL, type_size(s->p->type), out);
+}
+
+tally_status cpu_sort_positions(struct cpu_device *d, const struct shaped *s, struct sorted *out) {
+    struct shaped ids = *s;
+    ids.x = ids.y = NULL;
+    ids.mask = NULL; /* each vector has its own */
+    ids.results = s->count;
+    if (s->mask && !s->skip_outside) {
+        const tally_status status = vectors_check_ids(s);
+        if (status != TALLY_OK) return status;
+        ids.skip_outside = 1;
+    }
+    return sort_some(d, &ids, NULL, 0, out);
 }
 
 /* ---- Few groups, of sums -------------------------------------------------------------------- */
@@ -676,7 +705,7 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
         if (sorted.start) memset(sorted.start, 0, (s->results + 1) * sizeof *sorted.start);
         sorted.x = s->x;
     } else
-        status = sort_some(d, s, left, &sorted);
+        status = sort_some(d, s, left, type_size(s->p->type), &sorted);
     if (status != TALLY_OK) {
         free(left);
         return status;

@@ -11,4 +11,8 @@
  * TALLY_EINVAL: an id is wrong. */
 tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct absence *absence);
 
+/* Sets start[], and position[] to the numbers along the axis of all elements in the order of their groups, which vectors
+ * share; NULL where they come in this order. The caller frees *out with sorted_free(). TALLY_EINVAL: an id is wrong. */
+tally_status cpu_sort_positions(struct cpu_device *d, const struct shaped *s, struct sorted *out);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/unaligned.h"
 #include "cpu/tuning.h"
 #include "device/fold.h"
+#include "device/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ struct worker {
     struct tree tree;
     size_t filled;         /* elements that have been gathered */
     uint64_t index[PIECE]; /* of these elements in the part being folded, where there is a mask */
+    uint64_t shown[PIECE]; /* places of elements that a mask shows */
     _Alignas(64) char x[PIECE * 8];
     _Alignas(64) char y[PIECE * 8];
 };
@@ -72,7 +74,8 @@ struct run {
     const unsigned char *mask;
     ptrdiff_t x_step, y_step, mask_step;
     size_t n;
-    uint64_t index; /* of the first, in the part that is being folded */
+    uint64_t index;       /* of the first, in the part that is being folded */
+    const uint64_t *list; /* NULL, or of each element how many steps it stands behind x */
 };
 
 #if defined(TALLY_DEBUG)
@@ -152,7 +155,7 @@ static tally_status flush(const struct job *job, struct worker *w) {
 static size_t fold_direct(const struct job *job, struct worker *w, const struct run *r,
                           tally_status *s) {
     size_t n = r->n;
-    if (r->mask || r->x_step != 1 || (r->y && r->y_step != 1)) return 0;
+    if (r->mask || r->list || r->x_step != 1 || (r->y && r->y_step != 1)) return 0;
     if (job->tree && w->filled > 0) return 0;
     if (n > DIRECT_BYTES_MAX / job->element) n = DIRECT_BYTES_MAX / job->element;
     if (job->tree) n = n / TREE_LEAF * TREE_LEAF;
@@ -166,11 +169,15 @@ static size_t fold_direct(const struct job *job, struct worker *w, const struct 
 }
 
 static void skip(struct run *r, size_t n, size_t element) {
+    r->index += n;
+    r->n -= n;
+    if (r->list) {
+        r->list += n;
+        return;
+    }
     r->x += (ptrdiff_t)n * r->x_step * (ptrdiff_t)element;
     if (r->y) r->y += (ptrdiff_t)n * r->y_step * (ptrdiff_t)element;
     if (r->mask) r->mask += (ptrdiff_t)n * r->mask_step;
-    r->index += n;
-    r->n -= n;
 }
 
 /* Writes every element, and moves on only behind those that the mask shows: there is no branch for each. */
@@ -222,6 +229,53 @@ static void gather_masked(const struct job *job, struct worker *w, const struct 
     w->filled += mask_pass(w->x + to, r->x, r->x_step, job->element, r->mask, r->mask_step, n);
 }
 
+/* Returns the places, in the run's list, of those of its first n elements that the mask lets pass; sets *count. */
+static const uint64_t *shown_of(const struct job *job, struct worker *w, const struct run *r,
+                                size_t n, size_t *count) {
+    *count = n;
+    if (!r->mask) return r->list;
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        w->shown[k] = r->list[i];
+        if (job->p->extremes & WANT_INDEX) w->index[w->filled + k] = r->index + i;
+        k += r->mask[(ptrdiff_t)r->list[i] * r->mask_step] != 0;
+    }
+    *count = k;
+    return w->shown;
+}
+
+#define COPY_LISTED(type)                                                                          \
+    for (size_t i = 0; i < n; i++)                                                                 \
+        memcpy(to + i * sizeof(type), from + (ptrdiff_t)at[i] * step * (ptrdiff_t)sizeof(type),    \
+               sizeof(type));
+
+static void copy_listed(char *to, const char *from, ptrdiff_t step, const uint64_t *at, size_t n,
+                        size_t element) {
+    switch (element) {
+    case 1:
+        COPY_LISTED(uint8_t);
+        break;
+    case 2:
+        COPY_LISTED(uint16_t);
+        break;
+    case 4:
+        COPY_LISTED(uint32_t);
+        break;
+    default:
+        COPY_LISTED(uint64_t);
+    }
+}
+
+/* Gathers a run's first n elements, which a list names. */
+static void gather_listed(const struct job *job, struct worker *w, const struct run *r, size_t n) {
+    const size_t to = w->filled * job->element;
+    size_t count;
+    const uint64_t *at = shown_of(job, w, r, n, &count);
+    copy_listed(w->x + to, r->x, r->x_step, at, count, job->element);
+    if (r->y) copy_listed(w->y + to, r->y, r->y_step, at, count, job->element);
+    w->filled += count;
+}
+
 static tally_status add_run(const struct job *job, struct worker *w, struct run r) {
     tally_status s = TALLY_OK;
     while (r.n > 0 && s == TALLY_OK) {
@@ -233,7 +287,9 @@ static tally_status add_run(const struct job *job, struct worker *w, struct run 
         }
         TALLY_PATH_OF_VALUE(rows_paths, job->p, r.mask ? MASKED : GATHERED);
         const size_t room = PIECE - w->filled, n = r.n < room ? r.n : room;
-        if (r.mask)
+        if (r.list)
+            gather_listed(job, w, &r, n);
+        else if (r.mask)
             gather_masked(job, w, &r, n);
         else {
             char *to = w->x + w->filled * job->element;
@@ -249,10 +305,20 @@ static tally_status add_run(const struct job *job, struct worker *w, struct run 
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
+/* Returns where the part of vectors begins along the axis. */
+static size_t part_start(const struct rows *rows, size_t part) {
+    return (size_t)offset_at(rows->start, rows->start_type, part);
+}
+
+/* Returns how many elements all rows before row i have, and the first of them before it. */
 static size_t row_start(const struct job *job, size_t i) {
     const struct rows *rows = job->rows;
     if (!rows->start) return i * rows->s->each;
-    return (size_t)offset_at(rows->start, rows->start_type, i);
+    if (!rows->vectors) return (size_t)offset_at(rows->start, rows->start_type, i);
+    const size_t vectors = rows->s->vectors, part = i / vectors, start = part_start(rows, part);
+    size_t at = (start - part_start(rows, 0)) * vectors;
+    if (i % vectors > 0) at += i % vectors * (part_start(rows, part + 1) - start);
+    return at;
 }
 
 /* Returns the weight of all rows before row i: their elements, and ROW_WEIGHT for each. Tasks have
@@ -315,12 +381,35 @@ static tally_status fold_array(const struct job *job, struct worker *w, size_t r
     return status;
 }
 
+/* Folds elements [from, to) of a row that is a part of a vector. */
+static tally_status fold_vector(const struct job *job, struct worker *w, size_t row, size_t from,
+                                size_t to) {
+    const struct rows *rows = job->rows;
+    const struct shaped *s = rows->s;
+    const struct extent *axis = &s->reduced[0], at = vector_at(s, row % s->vectors);
+    const size_t start = part_start(rows, row / s->vectors) + from;
+    const ptrdiff_t element = (ptrdiff_t)job->element;
+    struct run r = {.x = s->x + at.x * element,
+                    .y = s->y ? s->y + at.y * element : NULL,
+                    .mask = s->mask ? s->mask + at.mask : NULL,
+                    .x_step = axis->x,
+                    .y_step = axis->y,
+                    .mask_step = axis->mask,
+                    .n = start + (to - from),
+                    .list = rows->position};
+    skip(&r, start, job->element);
+    r.index = 0;
+    return add_run(job, w, r);
+}
+
 static tally_status fold_part_of(const struct job *job, struct worker *w, size_t row, size_t from,
                                  size_t to) {
     const struct rows *rows = job->rows;
     tally_status s = begin_part(job, w, from);
     if (s != TALLY_OK || from == to) return s;
-    if (!rows->start)
+    if (rows->vectors)
+        s = fold_vector(job, w, row, from, to);
+    else if (!rows->start)
         s = fold_array(job, w, row, from, to);
     else {
         const size_t at = row_start(job, row) + from;
@@ -353,12 +442,18 @@ static void lower_row(const struct job *job, size_t row, struct state *state, st
     if (job->tree) root = tree_value(job->p, tree);
     if (job->rows->absolute && job->p->extremes & WANT_INDEX) {
         struct extremes *e = &state->extremes;
-        const size_t start = row_start(job, row);
+        const size_t start =
+            job->rows->vectors ? part_start(job->rows, row / s->vectors) : row_start(job, row);
         e->at_least = position_of(job->rows, start, e->at_least);
         e->at_greatest = position_of(job->rows, start, e->at_greatest);
         e->at_nan = position_of(job->rows, start, e->at_nan);
     }
-    if (job->rows->start) {
+    if (job->rows->vectors) {
+        const struct extent at = vector_at(s, row % s->vectors);
+        const size_t part = row / s->vectors;
+        place = at.out + (ptrdiff_t)part * s->reduced[0].out;
+        number = at.number + part * s->reduced[0].number;
+    } else if (job->rows->start) {
         place = (ptrdiff_t)row;
         number = row;
     } else

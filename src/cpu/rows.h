@@ -13,8 +13,10 @@
 
 struct rows {
     const struct shaped *s; /* what to write where; of TALLY_AXES also where rows lie */
-    /* Of others row i is x[start[i]..start[i + 1]), and y and mask alike. */
+    /* Of others row i is x[start[i]..start[i + 1]), and y and mask alike. Where `vectors`, row i is part i / s->vectors of
+     * vector i % s->vectors: elements [start[part], start[part + 1]) along the axis, or those that position[] has there. */
     const void *start;
+    int vectors;
     tally_type start_type;
     const char *x, *y;
     const unsigned char *mask;

@@ -10,6 +10,7 @@
 #include "cpu/masked.h"
 #include "cpu/rows.h"
 #include "cpu/tuning.h"
+#include "cpu/vectors.h"
 #include "device/vectors.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void offsets_task(void *context, size_t task, unsigned worker) {
     const struct shaped *s = job->s;
     size_t first = task * OFFSETS_TASK, last = first + OFFSETS_TASK;
     (void)worker;
-    if (last > s->results + 1) last = s->results + 1;
+    if (last > s->count + 1) last = s->count + 1;
     /* Where no offset falls, all lie inside if the first and the last do. */
     const size_t size = type_size(s->offsets_type), before = first > 0 ? first - 1 : 0;
     const char *offsets = s->offsets;
@@ -51,7 +52,7 @@ static void offsets_task(void *context, size_t task, unsigned worker) {
 
 static tally_status check_offsets(struct cpu_device *d, const struct shaped *s) {
     struct offsets_job job = {s, cpu_columns_named(d->kernels->isa), SIZE_MAX};
-    const size_t count = s->results + 1;
+    const size_t count = s->count + 1;
     const tally_status shared = cpu_share(
         d, count * 8, count / OFFSETS_TASK + (count % OFFSETS_TASK != 0), offsets_task, &job);
     if (shared != TALLY_OK) return shared;
@@ -88,7 +89,13 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
     struct cpu_device *d = (struct cpu_device *)device;
     struct absence absence = {.number = UINT64_MAX};
     tally_status status = TALLY_OK;
-    if (s->cut != TALLY_AXES && !shape_is_flat(s)) return shaped_by_vectors(device, s);
+    if (s->cut != TALLY_AXES && !shape_is_flat(s)) {
+        if (!cpu_takes_vectors(s)) return shaped_by_vectors(device, s);
+        if (s->vectors == 0 || (s->results == 0 && s->cut == TALLY_SEGMENTS)) return TALLY_OK;
+        if (s->cut == TALLY_SEGMENTS) status = check_offsets(d, s);
+        if (status == TALLY_OK) status = cpu_vectors(d, s, &absence);
+        return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
+    }
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
     if (s->cut == TALLY_GROUPS)
         status = cpu_groups(d, s, &absence);

@@ -127,6 +127,18 @@
 #define MASKED_AHEAD         8
 #define MASKED_TASK_BYTES    ((size_t)1 << 20)
 
+/* ---- Vectors: vectors.c --------------------------------------------------------------------- */
+
+/* Bytes of rows that are gathered at a time, which stay in the first-level cache; and how many rows ahead they are
+ * prefetched, if a row has at most so many bytes there. */
+#define VECTORS_TILE        ((size_t)24 << 10)
+#define VECTORS_AHEAD       12
+#define VECTORS_AHEAD_BYTES ((size_t)1 << 10)
+/* What a part costs besides its rows, in rows. */
+#define VECTORS_PART_WEIGHT 4
+/* Least rows of a part, for each that lies side by side in a fold, that are worth folding. */
+#define VECTORS_FOLDS 4
+
 /* ---- Groups: groups.c ----------------------------------------------------------------------- */
 
 /* The elements of a thread's part, at least. */

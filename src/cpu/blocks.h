@@ -1,0 +1,175 @@
+/*
+ * cpu/blocks.h - blocks of results, whose states are planes of columns (columns.h): how they are made room for, added to
+ * and lowered. Which elements become which columns is decided by across.c and vectors.c.
+ */
+#ifndef TALLY_CPU_BLOCKS_H
+#define TALLY_CPU_BLOCKS_H
+
+#include "base/scratch.h"
+#include "base/stop.h"
+#include "cpu/columns.h"
+#include "cpu/cpu.h"
+#include "cpu/tuning.h"
+
+#define FORM_BIT(form) (1u << (form))
+
+enum way { DIRECT, FOLDED, TRANSPOSED, COPIED };
+
+struct blocks {
+    const struct shaped *s;
+    const struct problem *p;
+    const struct column_kernels *k;
+    enum way way;
+    size_t element;
+    unsigned forms;           /* FORM_BIT()s */
+    unsigned plane_of[FORMS]; /* where a form's planes begin in a block */
+    unsigned planes;
+    struct extent inner_kept, inner; /* the innermost of both kinds; length 1 where there is none */
+    unsigned outer_kept, outer;      /* how many are outside of them */
+    size_t width;                    /* columns of a block */
+    size_t fold;        /* FOLDED: rows side by side, of `unit` columns: a power of two */
+    size_t unit;        /* results that lie side by side and are folded together */
+    size_t blocks;      /* of the innermost kept dimension */
+    size_t total;       /* blocks in all */
+    size_t parts, each; /* of the outermost reduced dimension; its elements a part */
+    size_t group;       /* blocks of a task, where they have one part; of segments, these */
+    size_t tile;        /* elements of a tile */
+    few_kernel *few; /* for results of a few elements; NULL: none does these, or they have more */
+    int divides;     /* values are divided by the number of elements */
+    int runs;        /* rows are summed by running totals where these are exact */
+    uint64_t *kept;  /* the planes of all parts, where there are several */
+    unsigned char *todo; /* results that are left, if any */
+    struct block_worker *workers;
+    int failed; /* there was no memory to mark a result */
+    /* The fallback, by exact sums, for blocks with uncertain results; NULL: this is the fallback. */
+    struct blocks *exact;
+    int again; /* some result of several parts is uncertain */
+    int *halt; /* stop_shared()'s */
+    /* Vectors: whether an index counts along the axis; and in which order their elements are taken, or NULL. */
+    int absolute;
+    const uint64_t *order;
+};
+
+/* A worker's arrays and progress. */
+struct block_worker {
+    struct absence absence;
+    size_t since;                /* elements since it last looked whether to stop */
+    struct scratch scratch;      /* has all that follows */
+    uint64_t *planes;            /* of a block */
+    uint64_t *fold, *transposed; /* planes of what is being folded, and these transposed */
+    struct room tile, tile2;     /* elements of x and of y as rows of columns */
+    double *value[4];            /* s, e, b; n */
+    uint64_t bits[ACROSS_WIDTH + COLUMN_STEP];
+    unsigned char ok[ACROSS_WIDTH + COLUMN_STEP];
+    uint64_t *running; /* room for running totals of segments and rows */
+    unsigned failed,
+        wait;    /* consecutive failures of the fast path; blocks to skip it for (see WAIT_MOST) */
+    int certain; /* all results of the block are; else ok[] says which */
+    const unsigned char
+        *order; /* segments: which one a column is, where they are sorted; else NULL */
+};
+
+/* A block: where its elements and its results begin, and which results they are. */
+struct block {
+    const char *x, *y;
+    ptrdiff_t out;
+    size_t number, row; /* of the first result: among the caller's, and in the order of rows.h */
+    size_t first,
+        width; /* the block's results, [first, first + width) of the innermost dimension */
+    /* Vectors: `unit` columns are of one part, and the next ones of the next part, whose first result is so far from this
+     * one's; 0: no units. start[]: where each part's elements begin. */
+    size_t unit, unit_row, unit_number;
+    ptrdiff_t unit_out;
+    const size_t *start;
+};
+
+/* for_forms(f, a) ...: each form of a problem. */
+#define for_forms(f, a)                                                                            \
+    for (unsigned f##_left = (a)->forms, f;                                                        \
+         f##_left && (f = (unsigned)__builtin_ctz(f##_left), 1); f##_left &= f##_left - 1)
+
+static inline const struct column_form *form_of(const struct blocks *a, unsigned f) {
+    return &a->k->form[f][a->p->type];
+}
+
+/* Returns the forms that a value needs, as FORM_BIT()s; 0 if there are none, and the value is done
+ * row by row. */
+unsigned block_forms_of(const struct problem *p, tally_op op, tally_type out);
+#if defined(TALLY_DEBUG)
+/* Returns why columns cannot have this value of these elements, or NULL; and the plan. */
+const char *never_in_forms(unsigned op, unsigned type, struct problem *p);
+#endif
+/* Sets the forms and their planes; returns 0 where rows are better. */
+int block_plan_forms(struct blocks *a);
+/* Returns whether all values are variances, of a type for which approximate sums suffice. */
+int blocks_want_moments(const struct blocks *a);
+
+/* Room for COLUMN_STEP results of as many columns, or for one unit. */
+#define FOLD_STRIDE (COLUMN_STEP * COLUMN_STEP + COLUMN_STEP)
+_Static_assert(FOLD_STRIDE >= 2 * FOLD_COLS + COLUMN_STEP,
+               "a unit has fewer than FOLD_COLS results");
+
+/* Makes columns [at, at + width) know nothing; indices start at `first`. */
+void block_clear(const struct blocks *a, uint64_t *planes, size_t stride, size_t at, size_t width,
+                 uint64_t first);
+/* Adds rows to columns [at, at + width). */
+void block_add_rows(const struct blocks *a, uint64_t *planes, size_t stride, size_t at,
+                    const struct column_rows *in, size_t width);
+/* Columns [at, at + width) of one block become those from `to` on of another. */
+void block_copy_columns(const struct blocks *a, uint64_t *into, size_t into_stride, size_t to,
+                        const uint64_t *from, size_t stride, size_t at, size_t width);
+/* Merges all columns of one block into those of another; the elements of `into` come first. */
+void block_merge(const struct blocks *a, uint64_t *into, const uint64_t *from, size_t stride,
+                 size_t width);
+/* Adds n elements that lie side by side, of each of `unit` results, to the columns that are folded, which are
+ * those from `at` on. */
+void block_add_folded(const struct blocks *a, uint64_t *planes, size_t at, const char *x,
+                      const char *y, size_t n, uint64_t first, int starts);
+/* Merges the folded columns into the first `unit`. */
+void block_merge_folded(const struct blocks *a, uint64_t *planes);
+
+/* Returns the number of column i's result in the block. */
+static inline size_t block_result_of(const struct block_worker *h, size_t i) {
+    return h->order ? h->order[i] : i;
+}
+/* Writes the results of a block, and returns 1. Those that are uncertain are marked; or, where there is an exact way
+ * in which the block is then to be done again, returns 0. */
+int block_lower(struct blocks *a, struct block_worker *h, const uint64_t *planes, size_t stride,
+                const struct block *at);
+/* Marks a result that is left to cpu_rows(). */
+void block_mark(struct blocks *a, size_t row);
+/* Makes non-temporal stores visible to other threads before the task ends: an ordinary store tells
+ * them of its end, and may overtake these. */
+void block_finish_writing(void);
+
+static inline size_t block_words(const struct blocks *a) {
+    return (a->width + COLUMN_STEP) * a->planes;
+}
+
+/* Returns the bytes of a tile of `rows` rows, `pitch` elements apart. */
+static inline size_t block_tile_bytes(const struct blocks *a, size_t rows, size_t pitch) {
+    return rows * pitch * a->element;
+}
+
+static inline int blocks_are_halted(const struct blocks *a) {
+    return __atomic_load_n(a->halt, __ATOMIC_RELAXED);
+}
+
+/* Returns whether a task has to stop before the next `elements` elements. */
+static inline int block_halts(const struct blocks *a, struct block_worker *h, size_t elements) {
+    h->since += elements;
+    if (h->since < ACROSS_STOP_ELEMENTS) return blocks_are_halted(a);
+    h->since = 0;
+    return stop_shared(a->halt);
+}
+
+/* Allocates the arrays of `threads` workers. Returns 0 if there is no memory; blocks_finish() frees them, and notes in
+ * *absence and *status what the workers have found. */
+int blocks_make_workers(struct blocks *a, unsigned threads);
+void blocks_finish(struct blocks *a, unsigned threads, struct absence *absence,
+                   tally_status *status);
+/* Returns how many of `total` pieces of `bytes` bytes make a task, so that each thread gets several
+ * tasks if there are enough pieces. */
+size_t blocks_of_task(size_t total, size_t bytes, unsigned threads);
+
+#endif
