@@ -3,121 +3,23 @@
 
 #include "base/types.h"
 #include "gpu/filled.h"
+#include "gpu/folds.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
 #include "kernels/columns.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct columns_layout {
-    unsigned fold;   /* which of folds[] */
+    unsigned fold;   /* which of column_folds[] */
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
     unsigned join_width, join_strands, join_tiles;                /* the same for `join` */
     uint64_t words; /* of the workspace: the states of chunks */
 };
-
-/* ---- Which problems ------------------------------------------------------------------------ */
-
-enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
-
-/* The defines of kernels/columns.cu for problems of exactly these monoids. `extremes` is a result of
- * problem_ends(). Types: with BY_SIZE, integers of one size share a program. */
-static const struct fold {
-    unsigned monoids, extremes;
-    int types;
-    unsigned words;  /* of a state */
-    unsigned blocks; /* that a multiprocessor has at once */
-    size_t count;
-    const char *define[3];
-} folds[COLUMNS_FOLDS] = {
-    {MONOID_BIT(MONOID_SUM),
-     0,
-     FLOATS | INTEGERS,
-     3,
-     GPU_COLUMN_BLOCKS_A_UNIT,
-     2,
-     {"FOLD_SUM", "OP_SUM"}},
-    {MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES),
-     0,
-     FLOATS,
-     5,
-     GPU_PRODUCT_BLOCKS_A_UNIT,
-     2,
-     {"FOLD_MOMENTS", "OP_SUM"}},
-    {MONOID_BIT(MONOID_SQUARES),
-     0,
-     FLOATS,
-     5,
-     GPU_PRODUCT_BLOCKS_A_UNIT,
-     2,
-     {"FOLD_MOMENTS", "OP_SUM"}},
-    {MONOID_BIT(MONOID_FAST), 0, FLOATS, 1, GPU_COLUMN_BLOCKS_A_UNIT, 2, {"FOLD_FAST", "OP_SUM"}},
-    {MONOID_BIT(MONOID_EXTREMES),
-     1,
-     FLOATS | INTEGERS | BY_SIZE,
-     1,
-     GPU_BLOCKS_A_UNIT,
-     2,
-     {"FOLD_END", "OP_MIN"}},
-    {MONOID_BIT(MONOID_EXTREMES),
-     2,
-     FLOATS | INTEGERS | BY_SIZE,
-     2,
-     GPU_BLOCKS_A_UNIT,
-     2,
-     {"FOLD_ENDS", "OP_MIN"}},
-    {MONOID_BIT(MONOID_EXTREMES),
-     1 | WANT_INDEX,
-     FLOATS | INTEGERS | BY_SIZE,
-     2,
-     GPU_COLUMN_BLOCKS_A_UNIT,
-     3,
-     {"FOLD_END", "INDEXED", "OP_MIN"}},
-};
-
-/* Returns whether the kernels can lower to the problem's value number v. */
-static bool gives_value(const struct problem *p, unsigned v) {
-    switch (p->value[v].op) {
-    case TALLY_SUM:
-        return type_is_float(p->type) == type_is_float(p->value[v].type);
-    case TALLY_MEAN:
-        return type_is_float(p->value[v].type);
-    case TALLY_VAR:
-    case TALLY_STD:
-    case TALLY_SUMSQ:
-    case TALLY_NORM2:
-        return type_is_float(p->type);
-    case TALLY_MIN:
-    case TALLY_MAX:
-    case TALLY_ARGMIN:
-    case TALLY_ARGMAX:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool find_fold(const struct problem *p, struct columns_layout *l) {
-    static const tally_type by_size[] = {
-        [1] = TALLY_U8, [2] = TALLY_U16, [4] = TALLY_U32, [8] = TALLY_U64};
-    const bool floats = type_is_float(p->type);
-    if (p->values > COLUMNS_VALUES) return false;
-    for (unsigned v = 0; v < p->values; v++)
-        if (!gives_value(p, v)) return false;
-    for (l->fold = 0; l->fold < COLUMNS_FOLDS; l->fold++) {
-        const struct fold *f = &folds[l->fold];
-        if (f->monoids != p->monoids || f->extremes != problem_ends(p)) continue;
-        if (!(f->types & (floats ? FLOATS : INTEGERS))) continue;
-        l->type = !floats && f->types & BY_SIZE ? by_size[type_size(p->type)] : p->type;
-        return true;
-    }
-    return false;
-}
 
 /* ---- Tiles --------------------------------------------------------------------------------- */
 
@@ -149,7 +51,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
     const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t at_once = (uint64_t)units * folds[l->fold].blocks;
+    const uint64_t at_once = (uint64_t)units * column_folds[l->fold].blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
     const uint64_t across = column->length / vector_of(l);
     const uint64_t tiles = parts_of(across, width);
@@ -170,7 +72,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     l->groups = (unsigned)groups;
     l->chunks = (unsigned)chunks;
     l->chunk = (unsigned)chunk;
-    l->words = chunks > 1 ? chunks * s->results * folds[l->fold].words : 0;
+    l->words = chunks > 1 ? chunks * s->results * column_folds[l->fold].words : 0;
     const uint64_t tasks = tiles * groups * chunks;
     const double done = (double)tasks / (double)at_once,
                  took = (double)parts_of(tasks, at_once) + COLUMNS_UNEVEN;
@@ -269,7 +171,7 @@ static struct known_columns *place_of(const struct queue *queue, const struct co
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
     memset(l, 0, sizeof *l);
     if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
-        !find_fold(s->p, l))
+        !find_column_fold(s->p, &l->fold, &l->type))
         return false;
     const bool has_slabs = s->keeps > 1;
     const struct columns_key key = {.fold = l->fold,
@@ -293,14 +195,6 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
     return found;
 }
 
-/* Returns 1 / (n (n - ddof)), or 0 if n or ddof is out of the usual range. */
-static double variance_scale(uint64_t n, const struct lower_plan *lower) {
-    const double count = (double)n, ddof = ldexp((double)lower->ddof, lower->exponent);
-    const int is_far = lower->ddof != 0 && abs(lower->exponent) > 64;
-    if (lower->ddof >> 53 != 0 || is_far || !(ddof < count)) return 0;
-    return 1 / (count * (count - ddof));
-}
-
 /* ---- Launches ------------------------------------------------------------------------------ */
 
 enum { WIDE, NARROW, JOIN, FEW, KERNELS };
@@ -308,7 +202,7 @@ static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 
 /* Returns whether the program has a kernel for few rows: all but those of sums of f64. */
 static bool has_few(const struct columns_layout *l) {
-    return l->type != TALLY_F64 || folds[l->fold].monoids != MONOID_BIT(MONOID_SUM);
+    return l->type != TALLY_F64 || column_folds[l->fold].monoids != MONOID_BIT(MONOID_SUM);
 }
 
 #if defined(TALLY_DEBUG)
@@ -321,7 +215,7 @@ static const char *never_columns(const struct path_table *t, const unsigned at[P
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (!find_fold(&p, &l)) return "columns have no fold for it";
+    if (!find_column_fold(&p, &l.fold, &l.type)) return "columns have no fold for it";
     return at[0] == FEW && !has_few(&l) ? "sums of f64 have no such kernel" : NULL;
 }
 PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path_ops, &path_types);
@@ -331,7 +225,7 @@ static tally_status find_kernels(struct queue *queue, const struct shaped *shape
                                  const struct columns_layout *l) {
     const bool filled = filled_matters(shape);
     struct gpu_kernel **known = queue->columns[filled][l->fold][l->type], *found[KERNELS] = {0};
-    const struct fold *f = &folds[l->fold];
+    const struct column_fold *f = &column_folds[l->fold];
     struct gpu_program *program = NULL;
     if (known[0]) return TALLY_OK;
     tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "columns.cu",
@@ -357,9 +251,6 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     plan->out_first = s->out_first;
     plan->out_slab = s->keeps > 1 ? s->kept[0].out : 0;
     plan->out_column = column->out;
-    plan->values = call->values;
-    memcpy(plan->value, run->plan.lower.value, call->values * sizeof *plan->value);
-    memcpy(plan->out, run->plan.out, call->values * sizeof *plan->out);
     plan->left = run->plan.left;
     plan->states = run->own;
     plan->width = l->width;
@@ -369,15 +260,9 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     plan->chunks = l->chunks;
     plan->chunk = l->chunk;
     plan->groups = l->groups;
-    plan->ddof = run->plan.lower.ddof;
-    plan->exponent = run->plan.lower.exponent;
-    const double scale = variance_scale(s->each, &run->plan.lower);
-    memcpy(&plan->scale, &scale, sizeof scale);
-    plan->flip = problem_flip(s->p);
-    plan->filled = run->plan.filled;
+    plan_column_values(run, s->each, &plan->values);
     plan->counts = run->plan.counts;
     plan->wide_counts = run->plan.wide_counts;
-    plan->neutral = s->filled ? filled_neutral(s->p) : 0;
 }
 
 #define GRID_MOST 65536u

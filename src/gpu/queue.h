@@ -46,7 +46,7 @@ struct layout {
 
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */
 #define SORT_KERNELS  4 /* of kernels/sort.cu */
-#define COLUMNS_FOLDS 7 /* columns.c */
+#define COLUMNS_FOLDS 7 /* folds.c */
 #define GROUPS_FOLDS  8 /* groups.c */
 
 /* Of a recipe: `reduce` and, where there is one, `alone`; of the canonical tree's `leaves` and `nodes`, and the same

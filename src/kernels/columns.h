@@ -12,28 +12,21 @@
 #ifndef TALLY_COLUMNS_H
 #define TALLY_COLUMNS_H
 
-#define COLUMNS_VALUES 4 /* at most */
+#include "column_values.h"
 
 typedef struct columns_plan {
     u64 slabs, columns, rows; /* fewer than 2^31 rows */
     i64 x, slab_step,
         row_step; /* x: the first element's index; the others are strides, in elements. Columns lie side by side */
     i64 out_first, out_slab, out_column;
-    u64 out[COLUMNS_VALUES];   /* the byte where each value's results begin */
-    u32 value[COLUMNS_VALUES]; /* each value's operator, and from bit 8 on its type */
+    column_values values;
     u64 left;                  /* as in parts_plan */
     u64 states;                /* the word of the workspace where the states of chunks begin */
-    u32 values;
     u32 width, strands, depth; /* of a tile: units, strands, slabs */
     u32 tiles, chunks, groups; /* tiles across; chunks of rows; groups of `depth` slabs */
     u32 chunk;                 /* rows of a chunk */
-    u64 ddof;                  /* variances: the correction is ddof * 2^exponent */
-    i32 exponent;              /* see ddof */
-    u64 scale; /* variances: 1 / (rows (rows - ddof)) as a double's bits, or 0 where that is not known */
-    u64 counts;  /* as in parts_plan */
-    u64 neutral; /* the bits of the element that stands for each that a mask hid */
-    u32 filled, wide_counts;
-    u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
+    u64 counts;                /* as in parts_plan */
+    u32 wide_counts;
 } columns_plan;
 
 #endif
