@@ -158,7 +158,7 @@ static unsigned cell_bytes(const struct fold *f, const struct shaped *s, bool wi
 static bool takes(const struct queue *queue, const struct shaped *s) {
     const struct problem *p = s->p;
     if (CPU_SHAPED(queue->block) || !queue->facts->has_uniform_branches) return false;
-    if (s->cut != TALLY_GROUPS || s->sorted || !fold_of(p)) return false;
+    if (s->cut != TALLY_GROUPS || s->sorted || !shape_is_flat(s) || !fold_of(p)) return false;
     if (p->values > GROUPS_VALUES || s->n == 0 || s->n >= ELEMENTS_MOST) return false;
     return s->results < GROUPS_MOST &&
            (s->results <= GROUPS_FREE || s->n / s->results >= GROUPS_MEAN_LEAST);

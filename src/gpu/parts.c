@@ -11,6 +11,7 @@
 #include "gpu/rows.h"
 #include "gpu/source.h"
 #include "gpu/tuning.h"
+#include "gpu/vectors.h"
 #include "kernels/request.h"
 #include "kernels/sort.h"
 #include "kernels/tuning.h"
@@ -31,23 +32,32 @@ _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
 
-/* A reduction's layout of the workspace, in words unless the name says bytes. */
-struct parts_layout {
-    uint64_t n;             /* elements in all rows, at most */
-    uint64_t piece, pieces; /* of `fold`: a piece's weight, and how many there are */
-    bool is_cut;            /* a row may begin in one piece and end in another */
-    unsigned grid, sums;    /* of `fold`; words of the records of a row's sums */
-    bool ordered;           /* elements are brought into an order first */
-    bool aside; /* they are copied side by side in that order: what follows finds sorted groups */
-    bool compacted;         /* the order leaves out what a mask hides, for the tree alone */
-    bool starts_own;        /* the work has offsets that say where rows begin */
-    bool gathered;          /* the tree's elements are copied to the workspace, side by side */
+/* How a sort brings elements into an order, and where in the workspace, in words. */
+struct order_layout {
+    bool is_wanted;
+    uint64_t n;             /* elements before the sort */
     unsigned passes, digit; /* of the sort, and bits of the digit of each */
     unsigned arrays;        /* that the sort carries along; 0: elements' numbers */
+    bool wide;              /* numbers have 64 bits, not 32 */
     uint64_t workers;       /* which count digits: kernels/sort.cu */
-    /* Where these begin in the workspace. What is carried, by array, and the ids are at [0] in the
-     * end, and at [1] before the last pass. */
-    uint64_t edges, carried[2][2], keys[2], counts, totals, starts, copy, values;
+    /* What is carried, by array, and the ids are at [0] in the end, and at [1] before the last pass. */
+    uint64_t carried[2][2], keys[2], counts, totals;
+};
+
+/* A reduction's layout of the workspace, in words unless the name says bytes. */
+struct parts_layout {
+    uint64_t n;                /* elements in all rows, at most */
+    uint64_t piece, pieces;    /* of `fold`: a piece's weight, and how many there are */
+    bool is_cut;               /* a row may begin in one piece and end in another */
+    unsigned grid, sums;       /* of `fold`; words of the records of a row's sums */
+    struct order_layout by_id; /* the elements of the axis, in the order of their groups */
+    struct order_layout shown; /* the numbers of those that a mask shows, for the tree alone */
+    bool
+        aside; /* elements are copied side by side in that order: what follows finds sorted groups */
+    bool starts_own; /* the work has offsets that say where groups begin */
+    bool gathered;   /* the tree's elements are copied to the workspace, side by side */
+    /* Where these begin in the workspace. */
+    uint64_t edges, starts, tree_starts, copy, values;
     uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
     bool is_filled;                  /* the strategy is given a filled copy of the array */
@@ -55,7 +65,8 @@ struct parts_layout {
     bool alone;                      /* the strategy does all rows, and wants no order */
     bool marked;                     /* rows that it leaves are marked, a byte each */
     uint64_t left, own; /* where the workspace says which these are, and the strategy's own words */
-    size_t bytes;       /* of the workspace */
+    uint64_t flag; /* the last word behind `left`: the strategy's own, 0 or marked as rows are */
+    size_t bytes;  /* of the workspace */
     struct area area;
 };
 
@@ -105,10 +116,15 @@ static bool are_mixed(const struct shaped *s) {
     return s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside);
 }
 
+/* Returns whether the sort by ids leaves out what a mask hides. Of several vectors each hides other elements. */
+static bool drops_hidden(const struct shaped *s) {
+    return s->cut == TALLY_GROUPS && s->vectors <= 1;
+}
+
 /* Returns whether the sort copies the elements. It does not for an index, which counts in the
- * caller's array. */
+ * caller's array, nor for vectors, which would be as many copies. */
 static bool goes_aside(const struct shaped *s) {
-    return are_mixed(s) && !(s->p->extremes & WANT_INDEX);
+    return are_mixed(s) && !(s->p->extremes & WANT_INDEX) && shape_is_flat(s);
 }
 
 /* Returns the strategy for the problem on a filled copy of the array, or NULL. The copy has the
@@ -133,41 +149,44 @@ static const struct strategy *strategy_for(const struct queue *queue, const stru
     return choose(queue, &aside);
 }
 
-/* Returns whether the sort has to make the ids that it begins with. */
+/* Returns whether the sort by ids has to make the ids that it begins with. */
 static bool makes_keys(const struct shaped *s) {
-    return s->cut != TALLY_GROUPS || s->mask ||
-           !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
+    return s->mask || !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
 }
 
-/* Plans how elements are brought into an order, and where in the workspace. */
-static void lay_out_order(const struct queue *queue, const struct shaped *s, struct parts_layout *l,
-                          struct area *area) {
+/* Plans how o->n elements, of o->arrays arrays, are brought into an order by ids below `count`, and where in the
+ * workspace. `brings_keys`: the caller's ids are those that the sort begins with. */
+static void lay_out_order(const struct queue *queue, size_t count, size_t element, bool brings_keys,
+                          struct order_layout *o, struct area *area) {
     const unsigned most = sorts_tiles(queue) ? SORT_TILE_BITS : SORT_THREAD_BITS(queue->block);
-    const unsigned bits =
-        s->cut == TALLY_GROUPS && s->results > 0 ? bits_for((uint64_t)s->results - 1) : 0;
-    if (!l->ordered) return;
-    l->aside = goes_aside(s);
-    l->arrays = !l->aside ? 0 : problem_has(s->p, MONOID_PRODUCTS) ? 2 : 1;
-    l->passes = bits == 0 ? 1 : (bits + most - 1) / most;
-    l->digit = (bits + l->passes - 1) / l->passes;
-    const uint64_t each =
-        l->arrays == 0 ? l->n : (l->n * type_size(s->p->type) + 15) / 16 * 2; /* words */
-    for (unsigned i = 0; i < 2; i++) { /* packs of 16 bytes are read */
-        for (unsigned a = 0; (a == 0 || a < l->arrays) && i < l->passes; a++)
-            l->carried[a][i] = area_take_pairs(area, each + each % 2);
-        if (i == 0 ? l->passes == 1 : l->passes == 1 && !makes_keys(s)) continue;
-        l->keys[i] = area_take_pairs(area, (l->n + 3) / 4 * 2);
+    const unsigned bits = count > 0 ? bits_for((uint64_t)count - 1) : 0;
+    if (!o->is_wanted) return;
+    o->passes = bits == 0 ? 1 : (bits + most - 1) / most;
+    o->digit = (bits + o->passes - 1) / o->passes;
+    o->wide = o->n >> 32 != 0;
+    const uint64_t size = o->arrays == 0 ? (o->wide ? 8 : 4) : element;
+    const uint64_t each = (o->n * size + 15) / 16 * 2; /* words; packs of 16 bytes are read */
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned a = 0; (a == 0 || a < o->arrays) && i < o->passes; a++)
+            o->carried[a][i] = area_take_pairs(area, each);
+        if (i == 0 ? o->passes == 1 : o->passes == 1 && brings_keys) continue;
+        o->keys[i] = area_take_pairs(area, (o->n + 3) / 4 * 2);
     }
-    l->workers = (uint64_t)order_grid(queue, l->n) * (sorts_tiles(queue) ? 1 : queue->block);
-    l->totals = area_take(area, (uint64_t)1 << l->digit);
-    l->counts = area_take(area, l->workers << l->digit);
+    o->workers = (uint64_t)order_grid(queue, o->n) * (sorts_tiles(queue) ? 1 : queue->block);
+    o->totals = area_take(area, (uint64_t)1 << o->digit);
+    o->counts = area_take(area, o->workers << o->digit);
+}
+
+/* Returns how many elements all rows have, at most. */
+static uint64_t elements_of(const struct shaped *s) {
+    return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : (uint64_t)s->n * s->vectors;
 }
 
 static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
     const struct problem *p = s->p;
     const bool tree = problem_has(p, MONOID_TREE);
     memset(l, 0, sizeof *l);
-    l->n = s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
+    l->n = elements_of(s);
     l->sums = sum_words(p);
     const uint64_t weight = s->results == 0 ? 0 : l->n + (uint64_t)s->results * PARTS_ROW_WEIGHT;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
@@ -178,7 +197,6 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->is_cut = s->cut != TALLY_AXES || l->piece % row != 0;
     l->pieces = (weight + l->piece - 1) / l->piece;
     l->grid = parts_grid(queue, l->pieces);
-    l->compacted = tree && s->mask && s->cut != TALLY_GROUPS;
     struct shaped copy;
     bool in_order = false;
     l->strategy = strategy_for(queue, s);
@@ -188,23 +206,32 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->is_filled = on_copy != NULL;
     if (l->is_filled) l->strategy = on_copy;
     l->alone = l->strategy && l->strategy->unordered;
-    l->ordered = l->compacted || (!l->alone && are_mixed(s));
-    l->starts_own = l->compacted || (s->cut == TALLY_GROUPS && !l->alone);
+    l->by_id.is_wanted = !l->alone && are_mixed(s);
+    l->by_id.n = s->n;
+    l->aside = l->by_id.is_wanted && goes_aside(s);
+    l->by_id.arrays = !l->aside ? 0 : problem_has(p, MONOID_PRODUCTS) ? 2 : 1;
+    l->shown.is_wanted = tree && s->mask && !drops_hidden(s);
+    l->shown.n = l->n;
+    l->starts_own = s->cut == TALLY_GROUPS && !l->alone;
     l->gathered =
-        !(l->ordered && goes_aside(s)) && tree && (l->ordered || !parts_are_contiguous(s));
+        tree && !l->aside && (l->by_id.is_wanted || l->shown.is_wanted || !parts_are_contiguous(s));
     struct area *area = &l->area;
     area_begin(area, queue->api);
     area_take(area, HEAD_WORDS);
     l->edges = area_take(area, l->alone ? 0 : 2 * l->pieces * (PARTS_WORDS + l->sums));
-    lay_out_order(queue, s, l, area);
-    l->starts = area_take(area, l->starts_own ? s->results + 1 : 0);
+    lay_out_order(queue, s->count, type_size(p->type), !makes_keys(s), &l->by_id, area);
+    lay_out_order(queue, 1, type_size(p->type), false, &l->shown, area);
+    l->starts = area_take(area, l->starts_own ? s->count + 1 : 0);
+    l->tree_starts = area_take(area, l->shown.is_wanted ? s->results + 1 : 0);
     l->copy = area_take_bytes(area, l->gathered ? l->n * type_size(p->type) : 0);
     if (l->is_filled) filled_lay_out(&copy, in_order, area, &l->filled);
     l->slots = l->n / TREE_LEAF + s->results;
     l->values = area_take(area, tree ? (l->slots + 1) * tree_value_size(p) / 8 + 1 : 0);
     l->marked =
         l->strategy && !l->alone && !problem_has(p, MONOID_FAST) && s->results <= MARKED_ROWS;
-    l->left = area_take(area, l->strategy ? s->results / (l->marked ? 8 : 64) + 2 : 0);
+    const uint64_t left = l->strategy ? s->results / (l->marked ? 8 : 64) + 3 : 0;
+    l->left = area_take(area, left);
+    l->flag = l->left + left - 1;
     l->own = area_take(area, l->strategy && l->strategy->words
                                  ? l->strategy->words(queue, l->is_filled ? &copy : s)
                                  : 0);
@@ -252,7 +279,7 @@ static tally_status find_sort(struct queue *queue) {
 }
 
 bool parts_can_order(const struct shaped *s) {
-    return s->cut != TALLY_GROUPS || s->sorted || s->results < GROUPS_SORTED;
+    return s->cut != TALLY_GROUPS || s->sorted || s->count < GROUPS_SORTED;
 }
 
 static tally_status cannot_order(const struct shaped *s) {
@@ -260,7 +287,7 @@ static tally_status cannot_order(const struct shaped *s) {
         TALLY_EUNSUPPORTED,
         "%zu groups, where a device brings elements into the order of up to %llu: sort them by "
         "their ids, and promise it (shape.sorted)",
-        s->results, (unsigned long long)GROUPS_SORTED - 1);
+        s->count, (unsigned long long)GROUPS_SORTED - 1);
 }
 
 tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
@@ -271,7 +298,7 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
     if (!parts_can_order(s)) return cannot_order(s);
     lay_out(queue, s, &l);
     tally_status status = find_parts(queue);
-    if (status == TALLY_OK && l.ordered) status = find_sort(queue);
+    if (status == TALLY_OK && (l.by_id.is_wanted || l.shown.is_wanted)) status = find_sort(queue);
     if (status == TALLY_OK && problem_has(s->p, MONOID_TREE))
         status = queue_tree_kernels(queue, s->p, &k);
     if (status == TALLY_OK && l.is_filled) {
@@ -325,7 +352,8 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     const struct shaped *s = c->s;
     memset(plan, 0, sizeof *plan);
     plan_values(c, l, plan);
-    plan->rows = (struct part_rows){.count = s->results, .each = s->each};
+    plan->rows = (struct part_rows){
+        .count = s->results, .each = s->each, .vectors = s->cut == TALLY_AXES ? 1 : s->vectors};
     if (s->cut == TALLY_SEGMENTS) plan->rows.kind = type_size(s->offsets_type);
     plan->piece = l->piece;
     plan->pieces = l->pieces;
@@ -348,10 +376,10 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->skip_outside = s->skip_outside != 0;
     plan->ids = (uint32_t)s->ids_type;
     plan->keeps = s->keeps;
-    plan->reduces = s->reduces;
+    plan->reduces = s->cut == TALLY_AXES ? s->reduces : 1;
     for (unsigned d = 0; d < s->keeps; d++)
         plan->kept[d] = extent_of(&s->kept[d]);
-    for (unsigned d = 0; d < s->reduces; d++)
+    for (unsigned d = 0; d < plan->reduces; d++)
         plan->reduced[d] = extent_of(&s->reduced[d]);
 }
 
@@ -388,51 +416,64 @@ static unsigned looks_grid(const struct run *r, uint64_t n) {
     return blocks < most ? (unsigned)blocks : most;
 }
 
-/* Enqueues a sort of the elements by their groups, or of those that a mask leaves. */
-static tally_status sort(struct run *r, const struct parts_plan *plan) {
+/* Returns the plan of the axis that segments or groups cut: its parts, and its elements. */
+static struct parts_plan plan_of_axis(const struct run *r) {
+    struct parts_plan plan = r->plan;
+    plan.rows.count = r->c->s->count;
+    plan.n = r->c->s->n;
+    return plan;
+}
+
+/* Enqueues a sort of the elements by their groups or, with `compacts`, of those that a mask leaves. */
+static tally_status sort(struct run *r, const struct order_layout *o, const struct parts_plan *plan,
+                         bool compacts) {
     const struct parts_call *c = r->c;
-    const struct parts_layout *l = &r->l;
     struct queue *queue = r->queue;
     const struct gpu_api *api = queue->api;
-    const unsigned grid = order_grid(queue, l->n), digits = 1u << l->digit;
-    struct sort_plan sort = {
-        .counts = l->counts, .totals = l->totals, .bits = l->digit, .arrays = l->arrays};
-    sort.width = l->arrays == 0 ? 64 : 8 * (uint32_t)type_size(c->s->p->type);
-    if (l->passes == 1 && c->s->cut == TALLY_GROUPS) sort.starts = l->starts;
-    sort.most = c->s->cut == TALLY_GROUPS ? (uint32_t)c->s->results : 1;
-    if (c->s->ids_type == TALLY_I32 && sort.most >> 31) sort.most = (uint32_t)1 << 31;
+    const unsigned grid = order_grid(queue, o->n), digits = 1u << o->digit;
+    const bool has_keys = compacts || makes_keys(c->s);
+    struct gpu_memory *offsets = c->s->cut == TALLY_GROUPS ? c->work : c->offsets;
+    struct sort_plan sort = {.counts = o->counts,
+                             .totals = o->totals,
+                             .bits = o->digit,
+                             .compacts = compacts,
+                             .arrays = o->arrays};
+    sort.width = o->arrays > 0 ? 8 * (uint32_t)type_size(c->s->p->type) : o->wide ? 64 : 32;
+    if (o->passes == 1 && !compacts) sort.starts = r->l.starts;
+    sort.most = compacts ? 1 : (uint32_t)c->s->count;
+    if (!compacts && c->s->ids_type == TALLY_I32 && sort.most >> 31) sort.most = (uint32_t)1 << 31;
     tally_status s = find_sort(queue);
     if (sorts_tiles(queue))
         TALLY_PATH("tiles");
     else
         TALLY_PATH("stretches");
-    if (l->passes > 1) TALLY_PATH("several passes");
-    if (l->arrays == 0) TALLY_PATH("numbers of elements");
-    if (l->arrays == 1) TALLY_PATH("elements");
-    if (l->arrays == 2) TALLY_PATH("pairs of elements");
-    if (makes_keys(c->s)) TALLY_PATH("keys");
-    if (l->compacted) TALLY_PATH("what a mask leaves");
-    for (uint32_t pass = 0; pass < l->passes && s == TALLY_OK; pass++) {
-        const unsigned to = (l->passes - 1 - pass) % 2;
+    if (o->passes > 1) TALLY_PATH("several passes");
+    if (o->arrays == 0) TALLY_PATH("numbers of elements");
+    if (o->arrays == 1) TALLY_PATH("elements");
+    if (o->arrays == 2) TALLY_PATH("pairs of elements");
+    if (has_keys) TALLY_PATH("keys");
+    if (compacts) TALLY_PATH("what a mask leaves");
+    for (uint32_t pass = 0; pass < o->passes && s == TALLY_OK; pass++) {
+        const unsigned to = (o->passes - 1 - pass) % 2;
         sort.pass = pass;
-        sort.shift = pass * l->digit;
-        sort.keys = l->keys[!to];
-        sort.keys_to = l->keys[to];
+        sort.shift = pass * o->digit;
+        sort.keys = o->keys[!to];
+        sort.keys_to = o->keys[to];
         for (unsigned a = 0; a < 2; a++) {
-            sort.from[a] = l->carried[a][!to];
-            sort.to[a] = l->carried[a][to];
+            sort.from[a] = o->carried[a][!to];
+            sort.to[a] = o->carried[a][to];
         }
-        if (pass == 0 && !makes_keys(c->s)) sort.keys = 0;
-        const struct gpu_argument making[] = {BUFFER(c->ids), BUFFER(c->mask), BUFFER(c->work),
-                                              VALUE(*plan), VALUE(sort)};
+        if (pass == 0 && !has_keys) sort.keys = 0;
+        const struct gpu_argument making[] = {BUFFER(c->ids),  BUFFER(c->mask), BUFFER(offsets),
+                                              BUFFER(c->work), VALUE(*plan),    VALUE(sort)};
         const struct gpu_argument counting[] = {BUFFER(c->ids), BUFFER(c->work), VALUE(*plan),
                                                 VALUE(sort)};
-        const struct gpu_argument scanning[] = {BUFFER(c->work), VALUE(l->workers), VALUE(sort)};
+        const struct gpu_argument scanning[] = {BUFFER(c->work), VALUE(o->workers), VALUE(sort)};
         const struct gpu_argument moving[] = {BUFFER(c->x),    BUFFER(c->y), BUFFER(c->ids),
                                               BUFFER(c->work), VALUE(*plan), VALUE(sort)};
         if (pass == 0 && sort.keys != 0)
-            s = api->launch(queue->gpu, queue->sort[KEYS], looks_grid(r, l->n), queue->block,
-                            making, 5);
+            s = api->launch(queue->gpu, queue->sort[KEYS], looks_grid(r, o->n), queue->block,
+                            making, 6);
         if (s == TALLY_OK)
             s = api->launch(queue->gpu, queue->sort[COUNT], grid, queue->block, counting, 4);
         if (s == TALLY_OK)
@@ -443,15 +484,6 @@ static tally_status sort(struct run *r, const struct parts_plan *plan) {
     return s;
 }
 
-/* Enqueues a copy of the tree's elements, side by side, in the order that the plan says. */
-static tally_status copy(struct run *r, const struct parts_plan *plan) {
-    TALLY_PATH("elements of trees, side by side");
-    const uint64_t bytes = 8 * r->l.copy;
-    const struct gpu_argument gathering[] = {BUFFER(r->c->x), BUFFER(r->c->work), VALUE(bytes),
-                                             VALUE(*plan)};
-    return launch(r, GATHER, threads_for(r, r->l.n), gathering, 4);
-}
-
 /* From here on the elements are those that lie aside, in the order of their groups. */
 static void turn_aside(struct run *r) {
     const size_t size = type_size(r->c->s->p->type);
@@ -459,52 +491,77 @@ static void turn_aside(struct run *r) {
     r->aside = *r->c;
     r->aside.s = &r->shape_aside;
     r->aside.x = r->c->work;
-    r->aside.first_x = r->plan.x = (int64_t)(8 * r->l.carried[0][0] / size);
+    r->aside.first_x = r->plan.x = (int64_t)(8 * r->l.by_id.carried[0][0] / size);
     if (r->c->y) {
         r->aside.y = r->c->work;
-        r->aside.first_y = r->plan.y = (int64_t)(8 * r->l.carried[1][0] / size);
+        r->aside.first_y = r->plan.y = (int64_t)(8 * r->l.by_id.carried[1][0] / size);
     }
     r->aside.mask = NULL;
     r->plan.skip_outside = 0;
     r->c = &r->aside;
 }
 
-/* Enqueues the launches that bring elements into an order; notes in the plan where its numbers are. */
-static tally_status bring_into_order(struct run *r, struct parts_plan *ordered) {
-    const struct parts_layout *l = &r->l;
-    if (!parts_can_order(r->c->s)) return cannot_order(r->c->s);
-    tally_status s = sort(r, ordered);
-    ordered->ordered = 1;
-    ordered->order = l->aside ? 0 : l->carried[0][0];
-    ordered->masked = 0;
-    return s == TALLY_OK && l->gathered ? copy(r, ordered) : s;
-}
-
-/* Enqueues the launch that writes where rows begin, unless the sort has done that. */
-static tally_status find_starts(struct run *r, const struct parts_plan *ordered) {
+/* Enqueues the launch that writes where groups begin, unless the sort has done that; `axis` is the plan of the axis. */
+static tally_status find_starts(struct run *r, struct parts_plan axis) {
     const struct parts_call *c = r->c;
-    const struct parts_layout *l = &r->l;
-    const bool are_groups = c->s->cut == TALLY_GROUPS;
-    const uint64_t to = l->starts, first = l->ordered && are_groups ? 8 * l->keys[0] : 0;
-    struct parts_plan plan = *ordered;
-    struct gpu_memory *ids = l->ordered ? c->work : c->ids;
-    if (are_groups && l->ordered && l->passes == 1) {
+    const struct order_layout *o = &r->l.by_id;
+    const uint64_t to = r->l.starts, first = o->is_wanted ? 8 * o->keys[0] : 0;
+    if (o->is_wanted && o->passes == 1) {
         TALLY_PATH("written by the sort");
         return TALLY_OK;
     }
-    if (are_groups)
-        TALLY_PATH("from ids");
-    else
-        TALLY_PATH("from what a mask leaves");
-    if (are_groups && l->ordered) {
-        plan.ids = c->s->results >> 31 ? TALLY_U32 : TALLY_I32;
-        plan.order = 0;
-    }
-    const struct gpu_argument arguments[] = {BUFFER(ids),  BUFFER(c->offsets), BUFFER(c->work),
-                                             VALUE(first), VALUE(to),          VALUE(plan)};
-    const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
-    const unsigned wide = are_groups ? looks_grid(r, l->n + 1) : 0;
+    TALLY_PATH("from ids");
+    axis.ordered = o->is_wanted;
+    if (o->is_wanted) axis.ids = c->s->count >> 31 ? TALLY_U32 : TALLY_I32;
+    const struct gpu_argument arguments[] = {BUFFER(o->is_wanted ? c->work : c->ids),
+                                             BUFFER(c->offsets),
+                                             BUFFER(c->work),
+                                             VALUE(first),
+                                             VALUE(to),
+                                             VALUE(axis)};
+    const unsigned grid = threads_for(r, (uint64_t)c->s->count + 1);
+    const unsigned wide = looks_grid(r, c->s->n + 1);
     return launch(r, STARTS, grid > wide ? grid : wide, arguments, 6);
+}
+
+/* Enqueues the launches that bring the elements of groups into their order, and say where groups begin. */
+static tally_status find_groups(struct run *r) {
+    const struct shaped *shape = r->c->s;
+    const struct parts_layout *l = &r->l;
+    const struct parts_plan axis = plan_of_axis(r);
+    tally_status s = TALLY_OK;
+    if (!parts_can_order(shape)) return cannot_order(shape);
+    if (l->by_id.is_wanted) s = sort(r, &l->by_id, &axis, false);
+    if (s == TALLY_OK) s = find_starts(r, axis);
+    r->plan.rows = (struct part_rows){
+        .count = shape->results, .offsets = 8 * l->starts, .kind = 8, .vectors = shape->vectors};
+    r->plan.order = l->by_id.is_wanted && !l->aside ? l->by_id.carried[0][0] : 0;
+    r->plan.wide_order = l->by_id.wide;
+    if (drops_hidden(shape)) r->plan.masked = 0;
+    return s;
+}
+
+/* Enqueues the launches that bring the numbers of elements that a mask shows side by side, and say where the rows of
+ * those begin. */
+static tally_status find_shown(struct run *r) {
+    const struct parts_call *c = r->c;
+    const struct parts_layout *l = &r->l;
+    const uint64_t first = 0, to = l->tree_starts;
+    tally_status s = sort(r, &l->shown, &r->plan, true);
+    TALLY_PATH("from what a mask leaves");
+    r->plan.shown = l->shown.carried[0][0];
+    r->plan.wide_shown = l->shown.wide;
+    struct parts_plan plan = r->plan;
+    plan.ordered = 1;
+    const struct gpu_argument arguments[] = {BUFFER(c->work), BUFFER(r->tree_offsets),
+                                             BUFFER(c->work), VALUE(first),
+                                             VALUE(to),       VALUE(plan)};
+    if (s == TALLY_OK)
+        s = launch(r, STARTS, threads_for(r, (uint64_t)c->s->results + 1), arguments, 6);
+    r->tree_rows = (struct part_rows){.count = c->s->results, .offsets = 8 * to, .kind = 8};
+    r->tree_offsets = c->work;
+    r->plan.tree_starts = 1;
+    return s;
 }
 
 /* Enqueues the launches that say where rows begin and which elements they have: the check of offsets, the order,
@@ -512,36 +569,33 @@ static tally_status find_starts(struct run *r, const struct parts_plan *ordered)
 static tally_status find_rows(struct run *r) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
-    struct parts_plan *plan = &r->plan;
     tally_status s = TALLY_OK;
     if (c->s->cut == TALLY_SEGMENTS &&
         !(l->strategy && l->strategy->checks && l->strategy->checks(c->s))) {
-        const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
-        const struct gpu_argument checking[] = {BUFFER(c->offsets), BUFFER(c->work), VALUE(*plan)};
+        const unsigned grid = threads_for(r, (uint64_t)c->s->count + 1);
+        struct parts_plan axis = plan_of_axis(r);
+        axis.rows.vectors = 1;
+        const struct gpu_argument checking[] = {BUFFER(c->offsets), BUFFER(c->work), VALUE(axis)};
         s = launch(r, CHECK, grid, checking, 3);
     }
-    r->tree_rows = plan->rows;
-    r->tree_offsets = c->offsets;
-    if (s != TALLY_OK || !l->starts_own) return s;
-
-    struct parts_plan ordered = *plan;
-    if (l->ordered) s = bring_into_order(r, &ordered);
-    if (s == TALLY_OK) s = find_starts(r, &ordered);
-    r->tree_rows = (struct part_rows){.count = c->s->results, .offsets = 8 * l->starts, .kind = 8};
-    r->tree_offsets = c->work;
-    if (c->s->cut == TALLY_GROUPS) {
-        plan->rows = r->tree_rows;
-        plan->order = ordered.order;
-        plan->masked = 0;
-    } else
-        plan->tree_starts = 1;
+    if (s == TALLY_OK && l->starts_own) s = find_groups(r);
+    r->tree_rows = r->plan.rows;
+    r->tree_offsets = c->s->cut == TALLY_GROUPS ? c->work : c->offsets;
+    if (s == TALLY_OK && l->shown.is_wanted) s = find_shown(r);
     if (l->aside) turn_aside(r);
     return s;
 }
 
-/* Copies the tree's elements side by side where they do not lie so, and find_rows() has not done it. */
+/* Copies the tree's elements side by side where they do not lie so. */
 static tally_status gather(struct run *r) {
-    return r->l.gathered && !r->l.ordered ? copy(r, &r->plan) : TALLY_OK;
+    const uint64_t bytes = 8 * r->l.copy;
+    const struct shaped *s = r->c->s;
+    struct gpu_memory *offsets = s->cut == TALLY_GROUPS ? r->c->work : r->c->offsets;
+    const struct gpu_argument gathering[] = {BUFFER(r->c->x), BUFFER(offsets), BUFFER(r->c->work),
+                                             VALUE(bytes), VALUE(r->plan)};
+    if (!r->l.gathered) return TALLY_OK;
+    TALLY_PATH("elements of trees, side by side");
+    return launch(r, GATHER, threads_for(r, r->l.n), gathering, 5);
 }
 
 static tally_status evaluate_trees(struct run *r) {
@@ -606,15 +660,14 @@ static bool is_quick_value(const struct problem *p, unsigned v) {
 /* Returns how many elements a row for `quick` may have; 0 where all rows have more. *team is the threads for a row:
  * 1, or a warp. */
 static unsigned quick_most(const struct queue *queue, const struct shaped *s, unsigned *team) {
-    const uint64_t n = s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
-    const uint64_t mean = s->results ? n / s->results : 0;
+    const uint64_t mean = s->results ? elements_of(s) / s->results : 0;
     unsigned most = QUICK_THREAD_MOST;
     *team = 1;
-    if (s->cut == TALLY_AXES && s->keeps > 0 && s->kept[s->keeps - 1].x == 1 &&
-        s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= QUICK_WARP_ROWS)
+    const bool has_columns = s->keeps > 0 && s->kept[s->keeps - 1].x == 1;
+    if (has_columns && s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= QUICK_WARP_ROWS)
         most = QUICK_COLUMN;
-    else if (queue->block >= TREE_LANES && mean >= TREE_LANES &&
-             (s->results < QUICK_THREAD_ROWS || mean > QUICK_THREAD_MEAN)) {
+    else if (!(has_columns && s->cut != TALLY_AXES) && queue->block >= TREE_LANES &&
+             mean >= TREE_LANES && (s->results < QUICK_THREAD_ROWS || mean > QUICK_THREAD_MEAN)) {
         *team = TREE_LANES;
         most = s->results >= QUICK_WARP_ROWS ? QUICK_WARP_MOST : QUICK_FEW_MOST;
     }
@@ -673,6 +726,7 @@ static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, fa
 /* The first that takes a problem and a shape is asked to do it. */
 static const struct strategy *const strategies[] = {
     &columns_strategy, /* results side by side */
+    &vectors_strategy, /* segments and groups of rows of those */
     &rows_strategy,    /* elements side by side */
     &groups_strategy,  /* ids in any order */
     &quick,            /* a thread or a warp for each short row */
@@ -719,8 +773,12 @@ static tally_status fill(struct run *r, struct parts_run *own) {
  * leaves, or all words of one that is alone. Marks need none where there are words at all. */
 static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;
-    struct parts_run own = {
-        .queue = queue, .call = r->c, .offsets = offsets, .plan = r->plan, .own = r->l.own};
+    struct parts_run own = {.queue = queue,
+                            .call = r->c,
+                            .offsets = offsets,
+                            .plan = r->plan,
+                            .own = r->l.own,
+                            .flag = r->l.flag};
     const uint64_t end = r->l.alone ? r->l.bytes : 8 * r->l.own;
     tally_status s = TALLY_OK;
     if (r->l.marked)

@@ -121,6 +121,7 @@ struct queue {
     struct gpu_kernel *filled[FILLED_KERNELS];                      /* filled.c */
     struct gpu_kernel *columns[2][COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
     struct known_columns *known_columns;                            /* columns.c; or NULL */
+    struct gpu_kernel *vectors[COLUMNS_FOLDS][TALLY_F64 + 1][3];    /* vectors.c: its names[] */
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];      /* groups.c */
     struct rows_kernels rows[2][ROWS_KINDS][TALLY_F64 + 1]; /* rows.c; [1]: the loose ones */
     struct gpu_kernel *terms[TERMS_KERNELS], *rank_barrier, *add_up; /* terms.c */

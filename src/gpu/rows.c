@@ -113,7 +113,8 @@ static bool lie_apart(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     const size_t least =
         size == 8 && problem_has(s->p, MONOID_SQUARES) ? 4 * APART_BYTES : APART_BYTES;
-    if (parts_are_contiguous(s) || s->reduces != 1 || s->reduced[0].x != 1) return false;
+    if (s->cut != TALLY_AXES || parts_are_contiguous(s) || s->reduces != 1 || s->reduced[0].x != 1)
+        return false;
     for (unsigned d = 0; d < s->keeps; d++)
         if (s->kept[d].x < 0) return false;
     return s->each * size >= least;

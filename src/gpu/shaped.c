@@ -47,22 +47,22 @@ static void widen(struct element_range *range, ptrdiff_t *high, const struct ext
 static struct element_range element_range_of(const struct shaped *s, int of) {
     struct element_range range = {0, 0};
     ptrdiff_t high = 0;
-    if (s->cut != TALLY_AXES || s->results == 0) {
-        range.count = of == OF_OUT ? s->results : s->n;
-        return range;
-    }
-    if (of != OF_OUT && s->each == 0) return range;
+    if (s->results == 0) return range;
+    if (of != OF_OUT && (s->cut == TALLY_AXES ? s->each : s->n) == 0) return range;
     for (unsigned d = 0; d < s->keeps; d++)
         widen(&range, &high, &s->kept[d], of);
-    for (unsigned d = 0; d < s->reduces && of != OF_OUT; d++)
-        widen(&range, &high, &s->reduced[d], of);
+    const unsigned axes = s->cut == TALLY_AXES ? s->reduces : 1;
+    for (unsigned d = 0; d < axes; d++) {
+        struct extent e = s->reduced[d];
+        if (of == OF_OUT) e.length = s->cut == TALLY_AXES ? 1 : s->count;
+        widen(&range, &high, &e, of);
+    }
     range.count = (size_t)(high - range.low) + 1;
     return range;
 }
 
 static size_t offsets_bytes(const struct shaped *s) {
-    return s->cut == TALLY_SEGMENTS && s->offsets ? (s->results + 1) * type_size(s->offsets_type)
-                                                  : 0;
+    return s->cut == TALLY_SEGMENTS && s->offsets ? (s->count + 1) * type_size(s->offsets_type) : 0;
 }
 
 static size_t ids_bytes(const struct shaped *s) {
@@ -88,7 +88,17 @@ static struct shaped with_plain_results(const struct shaped *s) {
         t.kept[k].out = next;
         next *= (ptrdiff_t)t.kept[k].length;
     }
+    if (t.cut != TALLY_AXES) t.reduced[0].out = next;
     return t;
+}
+
+/* Returns whether the results lie so. */
+static bool are_plain(const struct shaped *s) {
+    const struct shaped plain = with_plain_results(s);
+    bool are = s->cut == TALLY_AXES || s->reduced[0].out == plain.reduced[0].out;
+    for (unsigned k = 0; k < s->keeps; k++)
+        are = are && s->kept[k].out == plain.kept[k].out;
+    return are;
 }
 
 /* Returns whether the device can do the reduction, and has room for all of it at once. */
@@ -128,12 +138,11 @@ static tally_status bring_range(struct gpu_device *d, const char *base, struct e
 /* Returns the place of the i-th result, in results from out[v] on. */
 static ptrdiff_t place_of(const struct shaped *s, size_t i) {
     ptrdiff_t place = s->out_first;
-    if (s->cut != TALLY_AXES) return place + (ptrdiff_t)i;
     for (unsigned k = s->keeps; k-- > 0;) {
         place += (ptrdiff_t)(i % s->kept[k].length) * s->kept[k].out;
         i /= s->kept[k].length;
     }
-    return place;
+    return s->cut == TALLY_AXES ? place : place + (ptrdiff_t)i * s->reduced[0].out;
 }
 
 /* Copies the results, which lie in the order of rows, to where the caller wants them. */
@@ -142,8 +151,7 @@ static void deliver(const struct shaped *s, const char *results, const uint64_t 
         const size_t size = type_size(s->p->value[v].type);
         const char *from = results + at[v];
         char *to = s->out[v];
-        const int plain =
-            s->cut != TALLY_AXES || s->keeps == 0 || (s->keeps == 1 && s->kept[0].out == 1);
+        const bool plain = are_plain(s);
         if (plain)
             TALLY_PATH("side by side");
         else
@@ -358,26 +366,25 @@ static tally_status check_offsets(const struct shaped *s) {
     return TALLY_OK;
 }
 
-/* Returns whether kernels know the shape: segments and groups of vectors they do not. */
-static int is_known(const struct shaped *s) {
-    return s->cut == TALLY_AXES || shape_is_flat(s);
-}
-
-static tally_status refuse_vectors(const tally_device *device) {
-    return device_refuses(device, "has segments and groups along an axis in host memory only");
+/* Returns whether a shape has no results, and no ids to be looked at. */
+static bool is_nothing(const struct shaped *s) {
+    return s->results == 0 && (s->cut != TALLY_GROUPS || s->vectors == 0);
 }
 
 tally_status gpu_shaped(tally_device *device, const struct shaped *s) {
     struct gpu_device *d = own(device);
     struct absence absence = {.number = UINT64_MAX};
-    if (!is_known(s)) return shaped_by_vectors(device, s);
-    if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
+    if (is_nothing(s)) return TALLY_OK;
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status == TALLY_OK) status = gpu_enter(d);
     if (status != TALLY_OK) return status;
     const int at_once = fits(d, s);
     status = gpu_leave(d, at_once ? run_whole(d, s, &absence) : TALLY_OK);
     if (status == TALLY_OK && !at_once) {
+        if (s->cut != TALLY_AXES && !shape_is_flat(s)) {
+            TALLY_PATH("some vectors at a time");
+            return shaped_by_vectors(device, s);
+        }
         if (s->cut == TALLY_GROUPS) {
             TALLY_PATH("groups for the host");
             return cpu_device_kind.shaped(cpu_calling_thread(), s);
@@ -456,7 +463,7 @@ static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const st
     tally_status status = TALLY_OK;
     for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
         const size_t size = type_size(s->p->value[v].type);
-        const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + range.low : 0;
+        const ptrdiff_t low = s->out_first + range.low;
         struct gpu_memory *buffer = NULL;
         c->at[v] = (uint64_t)(uintptr_t)s->out[v];
         if (!d->facts.has_addresses || s->results == 0) continue;
@@ -470,7 +477,7 @@ static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const st
 static tally_status bad_resident(const struct shaped *s, uint64_t at) {
     if (s->cut == TALLY_GROUPS)
         return fail(TALLY_EINVAL, "id %llu falls, or lies outside of the %zu groups",
-                    (unsigned long long)at, s->results);
+                    (unsigned long long)at, s->count);
     return fail(TALLY_EINVAL, "offset %llu falls, or lies outside of the array's %zu elements",
                 (unsigned long long)at, s->n);
 }
@@ -497,8 +504,7 @@ static tally_status run_resident(struct gpu_device *d, const struct shaped *s) {
 
 tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
     struct gpu_device *d = own(device);
-    if (!is_known(s)) return refuse_vectors(device);
-    if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
+    if (is_nothing(s)) return TALLY_OK;
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status == TALLY_OK) status = gpu_enter(d);
     return status == TALLY_OK ? gpu_leave(d, run_resident(d, s)) : status;
@@ -508,7 +514,6 @@ tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
 
 tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, size_t *bytes) {
     struct gpu_device *d = own(device);
-    if (!is_known(s)) return refuse_vectors(device);
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, true);
@@ -522,7 +527,7 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
 static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
                                    struct parts_call *c) {
     const struct element_range range = element_range_of(s, OF_OUT);
-    const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + range.low : 0;
+    const ptrdiff_t low = s->out_first + range.low;
     tally_status status = TALLY_OK;
     if (low < 0) return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
     for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
@@ -574,7 +579,6 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
 tally_status gpu_shaped_enqueue(tally_device *device, const struct shaped *s,
                                 const tally_shaped_call *call) {
     struct gpu_device *d = own(device);
-    if (!is_known(s)) return refuse_vectors(device);
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, false);

@@ -22,7 +22,7 @@ bool parts_are_many(const struct queue *queue, uint64_t n) {
 }
 
 bool parts_are_contiguous(const struct shaped *s) {
-    if (s->cut != TALLY_AXES) return true;
+    if (s->cut != TALLY_AXES) return shape_is_flat(s);
     if (s->keeps > 1 || s->reduces > 1) return false;
     if (s->reduces == 1 && s->reduced[0].x != 1) return false;
     return s->keeps == 0 || s->kept[0].x == (ptrdiff_t)s->each;

@@ -39,6 +39,9 @@ struct parts_run {
     struct gpu_memory *offsets; /* where rows begin, if plan.rows.kind is not 0 */
     struct parts_plan plan;
     uint64_t own; /* the first of its words in the workspace */
+    /* A word of its own that is 0 before or, where rows are marked (kernels/parts.h), anything. A strategy that has
+     * something to note writes plan.left there. */
+    uint64_t flag;
 };
 
 struct strategy {

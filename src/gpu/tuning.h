@@ -96,6 +96,15 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define COLUMNS_MEETING 2.5
 #define KNOWN_COLUMNS   64 /* layouts of tiles that a queue keeps */
 
+/* ---- Vectors: vectors.c ----------------------------------------------------------------------- */
+
+/* Rows of a piece: at least, and where the work is enough; pieces for each team that the device runs at once. */
+#define VECTORS_PIECE_LEAST 64
+#define VECTORS_PIECE_GOOD  256
+#define VECTORS_ROUNDS      2
+#define VECTORS_SLICES      8        /* blocks that join a part's columns, at most */
+#define VECTORS_GRID_MOST   (1u << 20) /* blocks of a launch */
+
 /* ---- Groups: groups.c ------------------------------------------------------------------------- */
 
 /* More groups than this are taken only with GROUPS_MEAN_LEAST elements on average. */

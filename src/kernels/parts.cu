@@ -32,6 +32,7 @@
 
 #include "plan.h"
 
+#define HAS_VECTORS
 #include "parts.h"
 
 enum {
@@ -317,17 +318,14 @@ INLINED void flush_sums(const parts_plan *p, cell *c, SHARED u64 *rec) {
 /* Elements that a thread adds before it flushes its sums. */
 #define FLUSH ((u64)1 << 20)
 
-/* Adds elements [from, to) of a row to the threads' cells, no more than FLUSH a thread. The row's first element has the
- * number `start` and lies at `first`. */
+/* Adds elements [from, to) of a row to the threads' cells, no more than FLUSH a thread. */
 INLINED void add_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
-                       const GLOBAL u64 *work, const parts_plan *p, u64 start, spot first, u64 from,
-                       u64 to, cell *c, SHARED u64 *rec) {
+                       const GLOBAL u64 *work, const parts_plan *p, row_origin o, u64 from, u64 to,
+                       cell *c, SHARED u64 *rec) {
     const u32 width = width_of(p->lower.type);
     for (u64 k = from + threadIdx.x; k < to; k += BLOCK) {
-        u64 nth = start + k;
-        if (p->order) nth = work[p->order + nth];
-        spot at = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
-        if (p->cut == PARTS_AXES) at = element_spot(p, first, k);
+        const u64 nth = number_along(work, p, &o, k);
+        const spot at = element_spot(p, o.first, nth);
         if (p->masked && !mask[at.mask]) continue;
         const u64 bits = load_bits(x, width, at.x);
         const u64 beside = HAS(p, PLAN_PRODUCTS) ? load_bits(y, width, at.y) : 0;
@@ -343,12 +341,10 @@ INLINED void add_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *
 __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
                            const GLOBAL u8 *offsets, const GLOBAL u64 *work, const parts_plan *p,
                            u64 row, u64 from, u64 to, cell *c, SHARED u64 *rec) {
-    const u64 start = row_start(offsets, p->rows, row);
-    spot first = {0, 0, 0};
-    if (p->cut == PARTS_AXES) first = row_spot(p, row);
+    const row_origin o = origin_of_row(offsets, p, row);
     for (u64 begin = from; begin < to; begin += FLUSH * BLOCK) {
         const u64 end = to - begin < FLUSH * BLOCK ? to : begin + FLUSH * BLOCK;
-        add_range(x, y, mask, work, p, start, first, begin, end, c, rec);
+        add_range(x, y, mask, work, p, o, begin, end, c, rec);
         flush_sums(p, c, rec);
     }
 }
@@ -357,7 +353,10 @@ __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
 
 /* Returns a row's index in the results of each value. */
 PURE i64 row_result(const parts_plan *p, u64 row) {
-    return p->out_first + (p->cut == PARTS_AXES ? result_spot(p, row) : (i64)row);
+    u64 vector;
+    if (p->cut == PARTS_AXES) return p->out_first + result_spot(p, row);
+    const u64 part = part_of(p, row, &vector);
+    return p->out_first + (i64)part * p->reduced[0].out + result_spot(p, vector);
 }
 
 /* Writes the v-th value of a row to its place. */
@@ -402,8 +401,8 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
 
     const i64 place = row_result(p, row);
     u64 nth = p->number_first, rest_of = row;
-    if (p->cut != PARTS_AXES) nth += row;
-    for (u32 d = p->cut == PARTS_AXES ? p->keeps : 0; d-- > 0;) {
+    if (p->cut != PARTS_AXES) nth += part_of(p, row, &rest_of) * p->reduced[0].number;
+    for (u32 d = p->keeps; d-- > 0;) {
         nth += rest_of % p->kept[d].length * p->kept[d].number;
         rest_of /= p->kept[d].length;
     }
@@ -563,22 +562,18 @@ __device__ void reduce_row_sums(const parts_plan *p, row_sum *b, u64 *known, SHA
 
 /* Adds every team-th of a row's n elements, from number `lane` on. */
 __device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u64 *work,
-                        const parts_plan *p, u64 row, u64 start, u64 n, u32 lane, u32 team,
-                        row_sum *b, cell *c) {
-    const u32 type = p->lower.type, width = width_of(type), is_axes = p->cut == PARTS_AXES;
-    spot first = {p->x + (i64)start, 0, p->mask + (i64)start};
-    if (is_axes) first = row_spot(p, row);
+                        const parts_plan *p, row_origin o, u64 n, u32 lane, u32 team, row_sum *b,
+                        cell *c) {
+    const u32 type = p->lower.type, width = width_of(type);
     if (is_plain(p)) {
-        const i64 step = !is_axes ? 1 : p->reduces ? p->reduced[0].x : 0;
-        add_floats(x, type, first.x, step, n, lane, team, b);
+        const i64 step = p->reduces ? p->reduced[0].x : 0;
+        add_floats(x, type, o.first.x + (i64)o.start * step, step, n, lane, team, b);
         if (lane == 0) c->word[W_N] = n;
         return;
     }
     for (u64 k = lane; k < n; k += team) {
-        u64 nth = start + k;
-        if (p->order) nth = work[p->order + nth];
-        spot at = {p->x + (i64)nth, 0, p->mask + (i64)nth};
-        if (is_axes) at = element_spot(p, first, k);
+        const u64 nth = number_along(work, p, &o, k);
+        const spot at = element_spot(p, o.first, nth);
         if (p->masked && !mask[at.mask]) continue;
         add_any(load_bits(x, width, at.x), p->absolute ? nth : k, p, b, c);
     }
@@ -608,16 +603,16 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
          group += (u64)gridDim.x * teams) {
         const u64 row = group + threadIdx.x / team;
         const u32 is_there = row < plan.rows.count && is_good;
-        u64 start = 0, n = 0;
+        u64 n = 0;
         row_sum b = {0, 0, 0, 0, 0};
         cell c;
         for (u32 k = 0; k < WORDS; k++)
             c.word[k] = 0;
         if (is_there) {
-            start = row_start(offsets, plan.rows, row);
-            n = row_start(offsets, plan.rows, row + 1) - start;
+            n = row_start(offsets, plan.rows, row + 1) - row_start(offsets, plan.rows, row);
             if (n <= plan.quick_most)
-                add_row(x, mask, work, &plan, row, start, n, lane, team, &b, &c);
+                add_row(x, mask, work, &plan, origin_of_row(offsets, &plan, row), n, lane, team, &b,
+                        &c);
         }
 #if BLOCK > 1
         if (UNIFORM(team > 1)) reduce_row_sums(&plan, &b, c.word, exchange);
@@ -843,8 +838,8 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
         for (u32 k = threadIdx.x; k < plan.sums; k += BLOCK)
             rec[k] = 0;
         __syncthreads();
-        add_range(x, y, mask, (const GLOBAL u64 *)nowhere, &plan, row * plan.rows.each,
-                  row_spot(&plan, row), 0, plan.rows.each, &c, rec);
+        add_range(x, y, mask, (const GLOBAL u64 *)nowhere, &plan,
+                  origin_of_row(nowhere, &plan, row), 0, plan.rows.each, &c, rec);
         merge_block(c.word, warps, exchange);
         u32 lost = c.beyond;
         for (u32 k = 0; k < SUMS; k++) {
@@ -928,15 +923,14 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 #define LOOKS 4u  /* a thread's loads of 16 bytes of ids under way at once */
 #define APART 64u /* threads search for every APART-th start */
 
-/* Returns the first of n places whose id is not below `wanted`; without ids their numbers count.
- * Without an order, places are elements. */
+/* Returns the first of n places whose id, or whose number among those that a mask shows, is not below `wanted`. */
 __device__ u64 first_not_below(const GLOBAL u8 *ids, const GLOBAL u64 *work, const parts_plan *p,
                                u64 n, u64 wanted) {
     u64 low = 0, high = n;
     while (low < high) {
         const u64 middle = low + (high - low) / 2;
-        u64 nth = p->order ? work[p->order + middle] : middle;
-        if (p->cut == PARTS_GROUPS) nth = id_of(ids, p, nth);
+        const u64 nth = p->shown ? number_in_order(work, p->shown, p->wide_shown, middle)
+                                 : id_of(ids, p, middle);
         if (nth < wanted)
             low = middle + 1;
         else
@@ -1021,7 +1015,7 @@ KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
               const parts_plan plan) {
     wait_for_earlier();
     const u64 n = plan.ordered ? work[PARTS_TOTAL] : plan.n;
-    if (plan.cut == PARTS_GROUPS) {
+    if (!plan.shown) {
         sorted_starts(ids + first, work, to, n, &plan);
         return;
     }
@@ -1030,14 +1024,20 @@ KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
         work[to + i] = first_not_below(ids, work, &plan, n, row_start(offsets, plan.rows, i));
 }
 
-/* Copies elements side by side, in their order, to the byte `to` of the workspace: for the canonical tree. */
-KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan plan) {
+/* Copies elements of all rows, or those that a mask shows, side by side to the byte `to` of the workspace: for the
+ * canonical tree. */
+KERNEL gather(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
+              const parts_plan plan) {
     wait_for_earlier();
-    const u32 width = width_of(plan.lower.type);
-    const u64 n = plan.ordered ? work[PARTS_TOTAL] : plan.n;
-    for (u64 j = (u64)blockIdx.x * BLOCK + threadIdx.x; j < n; j += (u64)gridDim.x * BLOCK) {
-        const u64 nth = plan.order ? work[plan.order + j] : j;
-        const u64 bits = load_bits(x, width, numbered_spot(&plan, nth).x);
+    const u32 width = width_of(plan.lower.type), is_bad = read_word(&work[PARTS_BAD]) != ~(u64)0;
+    const u64 first = plan.shown || is_bad ? 0 : row_start(offsets, plan.rows, 0);
+    const u64 end = is_bad       ? 0
+                    : plan.shown ? work[PARTS_TOTAL]
+                                 : row_start(offsets, plan.rows, plan.rows.count);
+    for (u64 j = first + (u64)blockIdx.x * BLOCK + threadIdx.x; j < end;
+         j += (u64)gridDim.x * BLOCK) {
+        const u64 nth = plan.shown ? number_in_order(work, plan.shown, plan.wide_shown, j) : j;
+        const u64 bits = load_bits(x, width, numbered_spot(offsets, work, &plan, nth).x);
         store_bits((GLOBAL u8 *)work + to, width, (i64)j, bits);
     }
 }

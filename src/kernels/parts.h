@@ -6,9 +6,11 @@
  * of all rows, one row after the other, are numbered; element number j is that of row i where start(i) <= j <
  * start(i + 1). Starts are multiples of the length of equal rows, or offsets, the caller's or our own.
  *
- * Where an element lies. Its number, or what the order says of it (parts.cu), is its index in an array that lies side
- * by side; of rows of an array, it is the row's number times `each` and the element's within the row, and strides say
- * where that is.
+ * Vectors. Segments and groups along an axis are those of many vectors. Row i is part i / vectors of vector i % vectors.
+ * Offsets count elements along the axis, so start(i) is vectors * offset + (i % vectors) * length of the part.
+ *
+ * Where an element lies. Its place in a part, or what the order says of that (spots.h), is its number along the axis; of
+ * rows of an array, its number is the row's times `each` and its own within the row. Strides say where that is.
  *
  * Work. Pieces take equal amounts of it: the elements and, for each row, PARTS_ROW_WEIGHT.
  *
@@ -29,12 +31,14 @@
 /* Words of sums in a record: four of floats, two of them wide. */
 #define PARTS_SUMS (2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS))
 
-/* How rows begin: at equal distances, or at offsets. */
+/* How rows begin: at equal distances, or at offsets. Offsets say where the parts of an axis begin, and each part is
+ * `vectors` rows, one after another. */
 typedef struct part_rows {
     u64 count;
     u64 each;    /* elements of a row, where `kind` is 0 */
     u64 offsets; /* the byte where the offsets begin, else */
     u64 kind;    /* 4: they are i32; 8: i64 */
+    u64 vectors; /* 0: one; more only for kernel files that define HAS_VECTORS */
 } part_rows;
 
 /* An axis: its length, and the amounts that a step along it adds to an element's or a result's
@@ -62,8 +66,9 @@ typedef struct parts_plan {
     u64 pieces;     /* number of pieces */
     u64 edges;      /* word of the workspace where the records of rows that were cut begin */
     u64 left; /* where the workspace says which rows are for `fold` (PARTS_LEFT_AT()); 0: all are */
-    u64 order;        /* the word of the workspace where the order begins; 0: there is none */
-    u64 values;       /* the byte of the workspace where the tree's values begin */
+    u64 order;  /* the word of the workspace where the order begins; 0: there is none */
+    u64 shown;  /* the same of the numbers of elements that a mask shows: the tree's are these */
+    u64 values; /* the byte of the workspace where the tree's values begin */
     i64 x, y, mask;   /* the index of the first element in each */
     i64 out_first;    /* the index of the first result */
     u64 number_first; /* its number among all that the caller asked for */
@@ -82,9 +87,10 @@ typedef struct parts_plan {
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
     u32 filled; /* x is a filled copy: a neutral element stands for each that a mask hid (filled.cu) */
-    u32 wide_counts;   /* filled rows' counts have 64 bits, not 32 */
-    u32 apart;         /* rows lie side by side each, but not one behind the other */
-    u32 ordered;       /* elements are brought into an order: PARTS_TOTAL says how many */
+    u32 wide_counts;            /* filled rows' counts have 64 bits, not 32 */
+    u32 apart;                  /* rows lie side by side each, but not one behind the other */
+    u32 ordered;                /* elements are brought into an order: PARTS_TOTAL says how many */
+    u32 wide_order, wide_shown; /* numbers in `order`, and in `shown`, have 64 bits, not 32 */
     u32 ignore_errors; /* the caller wants no outcome: the error words are neither read nor written */
     u32 as_results;    /* each value is written as a tally_result */
     u32 keeps, reduces;
@@ -154,11 +160,23 @@ __device__ void note_least(GLOBAL u64 *p, u64 v) {
     }
 }
 
-__device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
+/* Returns where a part begins. */
+__device__ u64 part_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
     if (r.kind == 0) return i * r.each;
     offsets += r.offsets;
     return r.kind == 4 ? (u64)(i64)((const GLOBAL i32 *)offsets)[i]
                        : (u64)((const GLOBAL i64 *)offsets)[i];
+}
+
+/* Returns the number of a row's first element. */
+__device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
+#if defined(HAS_VECTORS)
+    if (r.vectors > 1) {
+        const u64 part = i / r.vectors, nth = i % r.vectors, start = part_start(offsets, r, part);
+        return r.vectors * start + (nth ? nth * (part_start(offsets, r, part + 1) - start) : 0);
+    }
+#endif
+    return part_start(offsets, r, i);
 }
 
 /* Returns the last row for which start / scale + row * weight is at most `at`; the first row's is. `scale` is 1,

@@ -35,6 +35,7 @@
 #define RECORD_SPACE SHARED
 #include "lower.h"
 
+#define HAS_VECTORS
 #include "parts.h"
 
 #include "sort.h"
@@ -57,21 +58,45 @@ __device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, const sort_pl
     return s->pass == 0 ? p->n : work[PARTS_TOTAL];
 }
 
-/* Writes the keys of all elements: an element's id, or NO_KEY where it is masked or of no group. */
-KERNEL keys(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, const parts_plan plan,
-            const sort_plan sort) {
+/* Returns whether a mask hides element i of the axis in all vectors. */
+__device__ u32 is_hidden(const GLOBAL u8 *mask, const parts_plan *p, u64 i) {
+    u64 v = 0;
+    do
+        if (mask[element_spot(p, row_spot(p, v), i).mask]) return 0;
+    while (++v < p->rows.vectors);
+    return 1;
+}
+
+/* Returns the id of element i of the axis, or NO_KEY where it is of no group. The mask of one vector hides elements; that
+ * of several only excuses an id that lies outside. */
+__device__ u32 key_of_id(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
+                         const parts_plan *p, u64 i, u32 most) {
+    const u64 id = id_of(ids, p, i);
+    const u32 looks = p->masked && (p->rows.vectors <= 1 || id >= most);
+    if (looks && is_hidden(mask, p, i)) return NO_KEY;
+    if (id < most) return (u32)id;
+    if (!p->skip_outside) note_least(&work[PARTS_BAD], i);
+    return NO_KEY;
+}
+
+/* Writes the keys of all elements: of the axis their groups', or of all rows 0 where the mask shows them. */
+KERNEL keys(const GLOBAL u8 *ids, const GLOBAL u8 *mask, const GLOBAL u8 *offsets, GLOBAL u64 *work,
+            const parts_plan plan, const sort_plan sort) {
     wait_for_earlier();
     GLOBAL u32 *key = (GLOBAL u32 *)(work + sort.keys);
+    u64 first = 0, end = plan.n;
+    if (sort.compacts && plan.cut != PARTS_AXES) {
+        const u32 is_bad = read_word(&work[PARTS_BAD]) != ~(u64)0;
+        end = is_bad ? 0 : row_start(offsets, plan.rows, plan.rows.count);
+        first = is_bad ? 0 : row_start(offsets, plan.rows, 0);
+    }
     for (u64 j = (u64)blockIdx.x * BLOCK + threadIdx.x; j < plan.n; j += (u64)gridDim.x * BLOCK) {
-        u64 id = plan.masked && !mask[numbered_spot(&plan, j).mask] ? NO_KEY : 0;
-        if (id == 0 && plan.cut == PARTS_GROUPS) {
-            id = id_of(ids, &plan, j);
-            if (id >= plan.rows.count) {
-                if (!plan.skip_outside) note_least(&work[PARTS_BAD], j);
-                id = NO_KEY;
-            }
-        }
-        key[j] = (u32)id;
+        if (!sort.compacts)
+            key[j] = key_of_id(ids, mask, work, &plan, j, sort.most);
+        else if (j >= first && j < end && mask[numbered_spot(offsets, work, &plan, j).mask])
+            key[j] = 0;
+        else
+            key[j] = NO_KEY;
     }
 }
 
@@ -404,7 +429,9 @@ INLINED void move(const GLOBAL u8 *x, GLOBAL u64 *work, const sort_plan *s, u32 
         high[k] = (u32)(v >> 32);
     }
     else if (s->width == 32) UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
-        at[k] != NO_PLACE ? ((const GLOBAL u32 *)from + begin)[k * step] : 0;
+        is_number           ? (u32)first + k * step
+        : at[k] != NO_PLACE ? ((const GLOBAL u32 *)from + begin)[k * step]
+                            : 0;
     else UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
         at[k] != NO_PLACE ? (u32)load_bits(from, s->width, begin + k * step) : 0;
     UNROLL

@@ -25,9 +25,10 @@ typedef struct sort_plan {
     u64 from[2], to[2]; /* the same of what is carried along; the caller's before pass 0 */
     u64 starts;         /* the word that gets where groups begin, where one pass is all; 0: none */
     u32 pass, shift, bits;
-    u32 most;   /* ids from this on are of no group, or masked */
-    u32 arrays; /* how many arrays of elements are carried along; 0: the elements' numbers are */
-    u32 width;  /* bits of what is carried */
+    u32 most;     /* ids from this on are of no group, or masked */
+    u32 compacts; /* there are no ids: what a mask shows comes side by side */
+    u32 arrays;   /* how many arrays of elements are carried along; 0: the elements' numbers are */
+    u32 width;    /* bits of what is carried */
 } sort_plan;
 
 #endif

@@ -48,11 +48,57 @@ PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
     return at;
 }
 
-/* Returns the place of the element with number `nth`. */
-PURE spot numbered_spot(const parts_plan *p, u64 nth) {
-    const spot plain = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
-    if (p->cut != PARTS_AXES) return plain;
-    return element_spot(p, row_spot(p, nth / p->rows.each), nth % p->rows.each);
+/* Returns the part that a row of segments or groups is of, and sets *vector to the vector. */
+PURE u64 part_of(const parts_plan *p, u64 row, u64 *vector) {
+    *vector = 0;
+    if (p->rows.vectors <= 1) return row;
+    *vector = row % p->rows.vectors;
+    return row / p->rows.vectors;
+}
+
+/* A row: where the element lies that is the first of its vector, or of its row of an array; and the place of the row's
+ * first element along the axis. */
+typedef struct row_origin {
+    spot first;
+    u64 start;
+} row_origin;
+
+__device__ row_origin origin_of_row(const GLOBAL u8 *offsets, const parts_plan *p, u64 row) {
+    u64 vector;
+    row_origin o = {{0, 0, 0}, 0};
+    if (p->cut == PARTS_AXES) {
+        o.first = row_spot(p, row);
+    } else {
+        o.start = part_start(offsets, p->rows, part_of(p, row, &vector));
+        o.first = row_spot(p, vector);
+    }
+    return o;
+}
+
+/* Returns number j of an order that begins at a word of the workspace. */
+__device__ u64 number_in_order(const GLOBAL u64 *work, u64 order, u32 is_wide, u64 j) {
+    return is_wide ? work[order + j] : ((const GLOBAL u32 *)(work + order))[j];
+}
+
+/* Returns the number of a row's k-th element along the axis, or within its row of an array. */
+__device__ u64 number_along(const GLOBAL u64 *work, const parts_plan *p, const row_origin *o, u64 k) {
+    return p->order ? number_in_order(work, p->order, p->wide_order, o->start + k) : o->start + k;
+}
+
+/* Returns the place of element number j of all rows. */
+__device__ spot numbered_spot(const GLOBAL u8 *offsets, const GLOBAL u64 *work, const parts_plan *p,
+                              u64 j) {
+    row_origin o = {{p->x, p->y, p->mask}, 0};
+    if (p->cut == PARTS_AXES)
+        return element_spot(p, row_spot(p, j / p->rows.each), j % p->rows.each);
+#if defined(HAS_VECTORS)
+    if (p->rows.vectors > 1) {
+        const u64 row = row_of(offsets, p->rows, 1, 0, j - row_start(offsets, p->rows, 0));
+        j -= row_start(offsets, p->rows, row);
+        o = origin_of_row(offsets, p, row);
+    }
+#endif
+    return element_spot(p, o.first, number_along(work, p, &o, j));
 }
 
 __device__ u64 load_bits(const GLOBAL u8 *x, u32 width, i64 i) {

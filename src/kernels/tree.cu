@@ -21,6 +21,7 @@
 
 #include "plan.h"
 
+#define HAS_VECTORS
 #include "parts.h"
 
 #define LEAF 4096u

@@ -226,6 +226,26 @@ static void by_group(int machine, const struct problem *p, size_t count, size_t 
                           .sorted = sorted});
 }
 
+/* Segments or groups of rows of an array, whose columns lie `step` elements apart. */
+static void of_vectors(int machine, const struct problem *p, size_t rows, size_t columns,
+                       ptrdiff_t step, size_t count, int by_id, int masked) {
+    static const unsigned char mask;
+    const size_t length[2] = {rows, columns};
+    const ptrdiff_t stride[2] = {(ptrdiff_t)columns * step, step};
+    reduce(machine, p,
+           &(tally_shape){.cut = by_id ? TALLY_GROUPS : TALLY_SEGMENTS,
+                          .dims = 2,
+                          .length = length,
+                          .x_stride = stride,
+                          .y_stride = stride,
+                          .mask = masked ? &mask : NULL,
+                          .axes = 1,
+                          .count = count,
+                          .offsets = &elsewhere,
+                          .ids = &elsewhere,
+                          .ids_type = TALLY_I32});
+}
+
 /* A whole array of n elements. */
 static void whole(int machine, const struct problem *p, uint64_t n) {
     struct queue *queue = &queues[machine];
@@ -274,6 +294,14 @@ static void take_all(const struct problem *p) {
     by_group(LARGE, p, 60000, million, 0, TALLY_I64);
     by_group(LARGE, p, 10 * million, 20 * million, 0, TALLY_I32);
     by_group(LARGE, p, 100, million, 1, TALLY_I64);
+    /* vectors */
+    of_vectors(LARGE, p, million, 64, 1, 10000, 0, 0);
+    of_vectors(LARGE, p, million, 3, 1, 10000, 1, 0);
+    of_vectors(LARGE, p, 1000, 4000, 2, 10, 1, 0);
+    of_vectors(LARGE, p, 1000, 64, 1, 10, 0, 1);
+    of_vectors(LIKE_A_CPU, p, 1000, 64, 1, 10, 1, 1);
+    of_vectors(WITHOUT_BRANCHES, p, 1000, 64, 1, 10, 1, 0);
+    of_vectors(LARGE, p, 1, million, 1, 1, 0, 0);
     /* whole arrays */
     whole(LARGE, p, 100);
     whole(LARGE, p, 100 * million);

@@ -3,7 +3,7 @@
  */
 #include "model/programs/programs.h"
 
-MODEL_KERNEL5(keys, const u8 *, const u8 *, u64 *, parts_plan, sort_plan);
+MODEL_KERNEL6(keys, const u8 *, const u8 *, const u8 *, u64 *, parts_plan, sort_plan);
 MODEL_KERNEL4(count, const u8 *, u64 *, parts_plan, sort_plan);
 MODEL_KERNEL3(scan, u64 *, u64, sort_plan);
 MODEL_KERNEL6(scatter, const u8 *, const u8 *, const u8 *, u64 *, parts_plan, sort_plan);

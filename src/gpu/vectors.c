@@ -1,0 +1,193 @@
+/* vectors.c - see vectors.h. */
+#include "gpu/vectors.h"
+
+#include "base/types.h"
+#include "gpu/area.h"
+#include "gpu/folds.h"
+#include "gpu/tuning.h"
+#include "kernels/tuning.h"
+
+#include "kernels/vectors.h"
+
+#include <string.h>
+
+#define ROWS_MOST  ((size_t)1 << 31)
+#define TEAM_UNITS 32 /* of a team, at most */
+
+struct vectors_layout {
+    unsigned fold;   /* which of column_folds[] */
+    tally_type type; /* that the program is compiled for */
+    bool wide;       /* a unit is several columns */
+    uint64_t slabs, columns;
+    unsigned width, tiles; /* kernels/vectors.h */
+    uint64_t piece, pieces;
+    uint64_t heads, edges, words; /* of the workspace: where these begin, and how many there are */
+};
+
+static uint64_t parts_of(uint64_t whole, uint64_t part) {
+    return (whole + part - 1) / part;
+}
+
+/* Returns whether the shape has columns along its innermost kept dimension, or a single one. */
+static bool has_columns(const struct shaped *s) {
+    return s->cut != TALLY_AXES && !s->mask && !s->y && s->results > 0 && s->keeps > 0 &&
+           s->keeps <= 2 && (s->keeps == 1 || s->kept[1].x == 1) && s->n < ROWS_MOST;
+}
+
+/* Cuts the work into pieces: VECTORS_ROUNDS for each team that the device runs at once. Fewer of them have
+ * VECTORS_PIECE_GOOD rows at least, if that leaves no more than three quarters of the device idle. */
+static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
+                         const struct vectors_layout *l) {
+    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t teams = units * column_folds[l->fold].blocks *
+                           (queue->block / l->width ? queue->block / l->width : 1);
+    const uint64_t weight =
+        ((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART) * l->tiles * l->slabs;
+    const uint64_t even = weight / (teams * VECTORS_ROUNDS), few = 4 * weight / teams;
+    uint64_t piece = even;
+    if (piece < VECTORS_PIECE_GOOD) piece = few < VECTORS_PIECE_GOOD ? few : VECTORS_PIECE_GOOD;
+    return piece < VECTORS_PIECE_LEAST ? VECTORS_PIECE_LEAST : piece;
+}
+
+/* Returns whether these kernels are for the problem and the shape, and lays out its pieces. */
+static bool lay_out(const struct queue *queue, const struct shaped *s, struct vectors_layout *l) {
+    memset(l, 0, sizeof *l);
+    if (!queue->facts->doubles || !has_columns(s) || !find_column_fold(s->p, &l->fold, &l->type))
+        return false;
+    const bool has_slabs = s->keeps > 1 || s->kept[0].x != 1;
+    const struct extent *column = has_slabs && s->keeps == 1 ? NULL : &s->kept[s->keeps - 1];
+    const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
+    l->slabs = has_slabs ? s->kept[0].length : 1;
+    l->columns = column ? column->length : 1;
+    l->wide = l->columns % (uint64_t)vector == 0 && s->reduced[0].x % vector == 0 &&
+              (!has_slabs || s->kept[0].x % vector == 0);
+    const uint64_t across = l->wide ? l->columns / (uint64_t)vector : l->columns;
+    const uint64_t most = queue->block < TEAM_UNITS ? queue->block : TEAM_UNITS;
+    const uint64_t tiles = parts_of(across, most);
+    if (tiles >= ROWS_MOST) return false;
+    l->tiles = (unsigned)tiles;
+    l->width = (unsigned)parts_of(across, tiles);
+    l->piece = piece_of(queue, s, l);
+    l->pieces = parts_of((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART, l->piece);
+    l->heads = 0;
+    l->edges = l->pieces;
+    l->words = l->edges + 2 * l->pieces * column_folds[l->fold].words * l->slabs * l->columns;
+    return true;
+}
+
+/* ---- Launches ------------------------------------------------------------------------------ */
+
+enum { WIDE, NARROW, JOIN, KERNELS };
+static const char *const names[KERNELS] = {"wide", "narrow", "join_vectors"};
+
+#if defined(TALLY_DEBUG)
+static const char *const kernel_names[KERNELS] = {
+    [WIDE] = "wide", [NARROW] = "narrow", [JOIN] = "join_vectors"};
+static const struct path_axis kernel_axis = PATH_AXIS(kernel_names);
+static const char *never_vectors(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    unsigned fold;
+    tally_type type;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    return find_column_fold(&p, &fold, &type) ? NULL : "columns have no fold for it";
+}
+PATH_TABLE(vectors_paths, "vectors on a GPU", never_vectors, &kernel_axis, &path_ops, &path_types);
+#endif
+
+static tally_status find_kernels(struct queue *queue, const struct vectors_layout *l) {
+    struct gpu_kernel **known = queue->vectors[l->fold][l->type], *found[KERNELS] = {0};
+    const struct column_fold *f = &column_folds[l->fold];
+    struct gpu_program *program = NULL;
+    if (known[0]) return TALLY_OK;
+    tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "vectors.cu",
+                                        f->define, f->count, false, l->type, &program);
+    for (unsigned i = 0; i < KERNELS && s == TALLY_OK; i++)
+        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) memcpy(known, found, sizeof found);
+    return s;
+}
+
+static void make_plan(const struct parts_run *run, const struct vectors_layout *l,
+                      vectors_plan *plan) {
+    const struct parts_call *call = run->call;
+    const struct shaped *s = call->s;
+    const bool has_slabs = s->keeps > 1 || s->kept[0].x != 1;
+    const struct extent *column = &s->kept[s->keeps - 1];
+    memset(plan, 0, sizeof *plan);
+    plan_column_values(run, 0, &plan->values);
+    plan->parts = run->plan.rows;
+    plan->parts.count = s->count;
+    plan->parts.vectors = 1;
+    plan->order = run->plan.order;
+    plan->slabs = l->slabs;
+    plan->columns = l->columns;
+    plan->x = call->first_x;
+    plan->slab_step = has_slabs ? s->kept[0].x : 0;
+    plan->row_step = s->reduced[0].x;
+    plan->out_first = s->out_first;
+    plan->out_slab = has_slabs ? s->kept[0].out : 0;
+    plan->out_part = s->reduced[0].out;
+    plan->out_column = l->columns > 1 ? column->out : 1;
+    plan->piece = l->piece;
+    plan->pieces = l->pieces;
+    plan->whole = l->piece;
+    plan->left = run->plan.left;
+    plan->is_cut = run->flag;
+    plan->heads = run->own + l->heads;
+    plan->edges = run->own + l->edges;
+    plan->width = l->width;
+    plan->tiles = l->tiles;
+    const uint64_t vectors = l->slabs * l->columns;
+    plan->slices = (unsigned)(vectors < 8 * VECTORS_SLICES ? parts_of(vectors, 8) : VECTORS_SLICES);
+    plan->absolute = run->plan.absolute;
+}
+
+static tally_status enqueue(struct parts_run *run) {
+    struct queue *queue = run->queue;
+    const struct parts_call *call = run->call;
+    struct vectors_layout l;
+    vectors_plan plan;
+    lay_out(queue, call->s, &l);
+    tally_status s = find_kernels(queue, &l);
+    if (s != TALLY_OK) return s;
+    make_plan(run, &l, &plan);
+    struct gpu_kernel *const *kernel = queue->vectors[l.fold][l.type];
+    const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(run->offsets),
+                                           BUFFER(call->work), BUFFER(call->out), VALUE(plan)};
+    const struct gpu_argument joining[] = {BUFFER(run->offsets), BUFFER(call->work),
+                                           BUFFER(call->out), VALUE(plan)};
+    const uint64_t tasks = l.pieces * l.tiles * l.slabs;
+    const unsigned most = parts_blocks_at_once(queue);
+    const uint64_t folds = parts_of(tasks, queue->block / l.width), joins = l.pieces * plan.slices;
+    TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, l.wide ? WIDE : NARROW);
+    TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, JOIN);
+    s = queue->api->launch(queue->gpu, kernel[l.wide ? WIDE : NARROW],
+                           (unsigned)(folds < VECTORS_GRID_MOST ? folds : VECTORS_GRID_MOST),
+                           queue->block, folding, 5);
+    if (s == TALLY_OK)
+        s = queue->api->launch(queue->gpu, kernel[JOIN],
+                               joins < 2 * most ? (unsigned)joins : 2 * most, queue->block, joining,
+                               4);
+    return s;
+}
+
+static bool takes(const struct queue *queue, const struct shaped *s) {
+    struct vectors_layout l;
+    return lay_out(queue, s, &l);
+}
+
+static uint64_t words(const struct queue *queue, const struct shaped *s) {
+    struct vectors_layout l;
+    lay_out(queue, s, &l);
+    return l.words;
+}
+
+static tally_status prepare(struct queue *queue, const struct shaped *s) {
+    struct vectors_layout l;
+    lay_out(queue, s, &l);
+    return find_kernels(queue, &l);
+}
+
+const struct strategy vectors_strategy = {takes, words, prepare, enqueue, false, NULL};

@@ -1,0 +1,41 @@
+/*
+ * vectors.h - the argument of the kernels that reduce vectors by segment or by id (vectors.cu). Kernels and the host read
+ * it alike.
+ *
+ * An array is slabs of rows of columns. Rows that follow one another, or that an order names one after another, are a
+ * part: a segment or a group. There is one result for each part, slab and column. A unit is the one or few neighbouring
+ * columns that a thread loads at a time. A team of `width` threads, a unit each, takes a tile of a row's columns.
+ *
+ * Work. Places are numbers of rows, or of entries in the order. Part i begins at weight start(i) + i * VECTORS_PART, and
+ * pieces have equal weights. Parts of up to `whole` rows belong to the piece in which they begin; longer ones are cut
+ * where pieces end. Each piece leaves the states of a part that was cut on an edge.
+ *
+ * Before including this header, define u32, i32, u64 and i64, and include parts.h.
+ */
+#ifndef TALLY_VECTORS_H
+#define TALLY_VECTORS_H
+
+#include "column_values.h"
+
+#define VECTORS_PART 8 /* a part's cost besides its rows, in rows */
+#define NO_PART      (~(u64)0)
+
+typedef struct vectors_plan {
+    column_values values;
+    part_rows parts; /* where they begin */
+    u64 order; /* the word of the workspace where the order begins, numbers of 32 bits; 0: there is none */
+    u64 slabs, columns;
+    i64 x, slab_step,
+        row_step; /* x: the first element's index; the others are strides, in elements. Columns lie side by side */
+    i64 out_first, out_slab, out_part, out_column;
+    u64 piece, pieces, whole;
+    u64 left;   /* as in parts_plan */
+    u64 is_cut; /* the word of the workspace that becomes `left` if some part is cut */
+    u64 heads;  /* for each piece, the part that begins in it and is cut, or NO_PART */
+    u64 edges; /* the word where the states of parts that were cut begin: two for each piece, of all columns */
+    u32 width, tiles; /* units of a team; tiles across a row */
+    u32 slices;       /* `join_vectors`: how many blocks share the columns of a part */
+    u32 absolute;     /* an index is the row's number, not that within its part */
+} vectors_plan;
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * vectors.h - after vectors.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL5(wide, const element *, const u8 *, u64 *, u8 *, vectors_plan);
+MODEL_KERNEL5(narrow, const element *, const u8 *, u64 *, u8 *, vectors_plan);
+MODEL_KERNEL4(join_vectors, const u8 *, u64 *, u8 *, vectors_plan);
+
+static const model_kernel *const kernels[] = {&wide_kernel, &narrow_kernel, &join_vectors_kernel,
+                                              NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
