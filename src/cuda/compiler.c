@@ -4,7 +4,9 @@
  * Floating arithmetic is compiled as written: no fused multiply-add, subnormal numbers kept, division
  * and square root rounded correctly.
  */
+#define _GNU_SOURCE /* dladdr */
 #include "cuda/compiler.h"
+
 #include "base/status.h"
 #include "cuda/library.h"
 #include "gpu/embed.h"
@@ -12,8 +14,11 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 typedef int nvrtcResult;
 typedef struct _nvrtcProgram *nvrtcProgram;
@@ -22,6 +27,7 @@ enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_OUT_OF_MEMORY = 1, NVRTC_ERROR_COMPILATION
 
 /* X(name, parameters); all of them are in NVRTC 11.2. */
 #define NVRTC_CALLS(X)                                                                             \
+    X(nvrtcVersion, (int *major, int *minor))                                                      \
     X(nvrtcCreateProgram, (nvrtcProgram * program, const char *text, const char *name, int count,  \
                            const char *const *headers, const char *const *include_names))          \
     X(nvrtcDestroyProgram, (nvrtcProgram * program))                                               \
@@ -116,8 +122,8 @@ static tally_status complain(nvrtcProgram program, nvrtcResult result, const cha
     return fail(TALLY_ECOMPILE, "%s: %s", file, line);
 }
 
-/* Copies the compiler's output, machine code or PTX, to *image, which the caller frees. */
-static nvrtcResult take(nvrtcProgram program, int machine_code, char **image) {
+/* Copies the compiler's output, machine code or PTX, to *image, which the caller frees; *out is its size. */
+static nvrtcResult take(nvrtcProgram program, int machine_code, char **image, size_t *out) {
     size_t size = 0;
     nvrtcResult result = machine_code ? nvrtc.nvrtcGetCUBINSize(program, &size)
                                       : nvrtc.nvrtcGetPTXSize(program, &size);
@@ -128,30 +134,66 @@ static nvrtcResult take(nvrtcProgram program, int machine_code, char **image) {
     if (result)
         free(made);
     else
-        *image = made;
+        *image = made, *out = size;
     return result;
 }
 
-tally_status compiler_run(const char *text, const char *file, int major, int minor, int driver,
-                          char **image) {
-    tally_status status = load(driver);
+/* The options of every compilation but for the target. */
+static const char *const strict[] = {"-fmad=false", "-ftz=false", "-prec-div=true",
+                                     "-prec-sqrt=true"};
+enum { STRICT = sizeof strict / sizeof *strict };
+
+/* What a compilation is for. */
+struct target {
+    bool machine_code; /* else PTX */
+    char option[40];
+};
+
+/* Loads the compiler, and finds what it can make for a device. */
+static tally_status choose(int major, int minor, int driver, struct target *out) {
+    const tally_status status = load(driver);
     if (status) return status;
     const int wanted = 10 * major + minor, arch = architecture(wanted);
     if (arch == 0)
         return fail(TALLY_ECOMPILE,
-                    "%s: NVRTC does not compile for devices of compute capability %d.%d", file,
-                    major, minor);
+                    "NVRTC does not compile for devices of compute capability %d.%d", major, minor);
+    out->machine_code = arch == wanted;
+    snprintf(out->option, sizeof out->option, "--gpu-architecture=%s_%d",
+             out->machine_code ? "sm" : "compute", arch);
+    return TALLY_OK;
+}
 
-    char target[40];
-    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", arch == wanted ? "sm" : "compute",
-             arch);
-    const char *const options[] = {target, "-fmad=false", "-ftz=false", "-prec-div=true",
-                                   "-prec-sqrt=true"};
+/* A compiler's version says nothing of its patches, so its file's size and time are in the name, too. */
+tally_status compiler_name(int major, int minor, int driver, char out[COMPILER_NAME]) {
+    struct target target;
+    struct stat s = {0};
+    Dl_info info;
+    void *place;
+    int version[2] = {0, 0};
+    const tally_status status = choose(major, minor, driver, &target);
+    if (status) return status;
+    nvrtc.nvrtcVersion(&version[0], &version[1]);
+    memcpy(&place, &nvrtc.nvrtcVersion, sizeof place);
+    if (dladdr(place, &info) && info.dli_fname) stat(info.dli_fname, &s);
+    int at = snprintf(out, COMPILER_NAME, "NVRTC %d.%d, %lld bytes of %lld %s", version[0],
+                      version[1], (long long)s.st_size, (long long)s.st_mtim.tv_sec, target.option);
+    for (int i = 0; i < STRICT; i++)
+        at += snprintf(out + at, (size_t)(COMPILER_NAME - at), " %s", strict[i]);
+    return TALLY_OK;
+}
+
+tally_status compiler_run(const char *text, const char *file, int major, int minor, int driver,
+                          char **image, size_t *size) {
+    struct target target;
+    tally_status status = choose(major, minor, driver, &target);
+    if (status) return status;
+    const char *options[1 + STRICT] = {target.option};
+    memcpy(options + 1, strict, sizeof strict);
     nvrtcProgram program = NULL;
     nvrtcResult result = nvrtc.nvrtcCreateProgram(&program, text, file, 0, NULL, NULL);
     if (result == NVRTC_SUCCESS)
         result = nvrtc.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
-    if (result == NVRTC_SUCCESS) result = take(program, arch == wanted, image);
+    if (result == NVRTC_SUCCESS) result = take(program, target.machine_code, image, size);
     if (result) status = complain(program, result, file);
     if (program) nvrtc.nvrtcDestroyProgram(&program);
     return status;

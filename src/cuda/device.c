@@ -21,6 +21,7 @@
 #include "cuda/driver.h"
 #include "cuda/images.h"
 #include "gpu/cache.h"
+#include "gpu/disk_cache.h"
 #include "gpu/embed.h"
 #include "gpu/memory.h"
 #include "gpu/ring.h"
@@ -582,16 +583,35 @@ static tally_status load_image(struct gpu *gpu, const void *image, const char *f
     return status;
 }
 
-/* Compiles a text with NVRTC and loads the image: *out is its module. */
-static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
+/* Compiles a text with NVRTC and loads the image, which the disk cache then keeps: *out is its module. */
+static tally_status compile_anew(struct gpu *gpu, const struct gpu_text *of, const char *text,
+                                 const char *key, void **out) {
     CUresult error = CUDA_SUCCESS;
-    char *image = NULL, *text = embed_expand(of->root);
+    char *image = NULL;
+    size_t size = 0;
+    tally_status status = compiler_run(text, of->file, gpu->facts.major, gpu->facts.minor,
+                                       driver_version(), &image, &size);
+    if (status == TALLY_OK) status = load_image(gpu, image, of->file, &error, out);
+    if (status == TALLY_OK && key) disk_cache_store(key, image, size, DISK_CACHE_MOST);
+    free(image);
+    return status;
+}
+
+/* Loads the image that the disk cache has of a text; if there is none, or it does not suit, compiles the text. */
+static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
+    CUresult error = CUDA_ERROR_INVALID_IMAGE;
+    char compiler[COMPILER_NAME], *text = embed_expand(of->root);
+    size_t size;
     if (!text) return no_memory(gpu->index);
     tally_status status =
-        compiler_run(text, of->file, gpu->facts.major, gpu->facts.minor, driver_version(), &image);
-    free(text);
-    if (status == TALLY_OK) status = load_image(gpu, image, of->file, &error, out);
+        compiler_name(gpu->facts.major, gpu->facts.minor, driver_version(), compiler);
+    char *key = status == TALLY_OK ? disk_cache_key(compiler, of->root, text) : NULL;
+    char *image = key ? disk_cache_load(key, &size) : NULL;
+    if (image) status = load_image(gpu, image, of->file, &error, out);
+    if (image_unsuited(error)) status = compile_anew(gpu, of, text, key, out);
     free(image);
+    free(key);
+    free(text);
     return status;
 }
 

@@ -10,9 +10,11 @@
 #include "base/invariant.h"
 #include "base/status.h"
 #include "gpu/cache.h"
+#include "gpu/disk_cache.h"
 #include "gpu/embed.h"
 #include "gpu/memory.h"
 #include "gpu/ring.h"
+#include "opencl/binaries.h"
 #include "opencl/opencl.h"
 
 #include <stdbool.h>
@@ -349,13 +351,12 @@ static tally_status complain(struct gpu *gpu, cl_program object, const char *fil
     return fail(TALLY_ECOMPILE, "opencl:%zu: %s: %s", gpu->index, file, line);
 }
 
-static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
+/* Compiles a text: *out is its program. */
+static tally_status compile_text(struct gpu *gpu, const char *text, const char *file,
+                                 cl_program *out) {
     cl_int error = CL_SUCCESS;
-    char *text = embed_expand(of->root);
-    if (!text) return no_memory(gpu);
     const char *texts[] = {"#pragma OPENCL FP_CONTRACT OFF\n", text};
     cl_program object = cl.clCreateProgramWithSource(gpu->context, 2, texts, NULL, &error);
-    free(text);
     if (error) return outcome(gpu, error, "taking a kernel's source");
     error = cl.clBuildProgram(object, 1, &gpu->device, gpu->options, NULL, NULL);
     if (error == CL_SUCCESS) {
@@ -363,8 +364,26 @@ static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **o
         return TALLY_OK;
     }
     tally_status status =
-        error == CL_OUT_OF_HOST_MEMORY ? no_memory(gpu) : complain(gpu, object, of->file);
+        error == CL_OUT_OF_HOST_MEMORY ? no_memory(gpu) : complain(gpu, object, file);
     cl.clReleaseProgram(object);
+    return status;
+}
+
+/* Takes the program from the disk cache, or compiles its text for that. */
+static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
+    char compiler[BINARIES_NAME], *text = embed_expand(of->root);
+    tally_status status = TALLY_OK;
+    if (!text) return no_memory(gpu);
+    binaries_name(gpu->device, gpu->options, compiler);
+    char *key = disk_cache_key(compiler, of->root, text);
+    cl_program program = key ? binaries_load(gpu->context, gpu->device, gpu->options, key) : NULL;
+    if (!program) {
+        status = compile_text(gpu, text, of->file, &program);
+        if (status == TALLY_OK && key) binaries_store(program, gpu->device, key);
+    }
+    if (status == TALLY_OK) *out = program;
+    free(key);
+    free(text);
     return status;
 }
 

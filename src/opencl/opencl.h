@@ -60,6 +60,7 @@ enum {
     OPENCL_ERRORS(NUMBER)
 #undef NUMBER
         CL_SUCCESS = 0,
+    CL_PLATFORM_VERSION = 0x0901,
     CL_PLATFORM_NAME = 0x0902,
     CL_DEVICE_TYPE_CPU = 1 << 1,
     CL_DEVICE_TYPE = 0x1000,
@@ -70,6 +71,8 @@ enum {
     CL_DEVICE_GLOBAL_MEM_SIZE = 0x101f,
     CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
     CL_DEVICE_NAME = 0x102b,
+    CL_DRIVER_VERSION = 0x102d,
+    CL_DEVICE_VERSION = 0x102f,
     CL_DEVICE_EXTENSIONS = 0x1030,
     CL_DEVICE_PLATFORM = 0x1031,
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
@@ -82,6 +85,10 @@ enum {
     CL_MEM_USE_HOST_PTR = 1 << 3,
     CL_MEM_ALLOC_HOST_PTR = 1 << 4,
     CL_MEM_SIZE = 0x1102,
+    CL_PROGRAM_NUM_DEVICES = 0x1162,
+    CL_PROGRAM_DEVICES = 0x1163,
+    CL_PROGRAM_BINARY_SIZES = 0x1165,
+    CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_PROFILING_COMMAND_END = 0x1283
 };
@@ -133,6 +140,11 @@ enum {
     X(clCreateProgramWithSource, cl_program,                                                       \
       (cl_context context, cl_uint count, const char **texts, const size_t *lengths,               \
        cl_int *error))                                                                             \
+    X(clCreateProgramWithBinary, cl_program,                                                       \
+      (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *sizes,        \
+       const unsigned char **binaries, cl_int *taken, cl_int *error))                              \
+    X(clGetProgramInfo, cl_int,                                                                    \
+      (cl_program program, cl_uint what, size_t room, void *out, size_t *size))                    \
     X(clBuildProgram, cl_int,                                                                      \
       (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,        \
        void (*notify)(cl_program, void *), void *user))                                            \

@@ -5,7 +5,9 @@
 #include "checks.h"
 
 #include "cuda/driver.h"
+#include "gpu/disk_cache.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -866,6 +868,79 @@ static void compiling_fails(void **state) {
     cuda_api.close(gpu);
 }
 
+/* ---- Programs on disk ------------------------------------------------------------------------ */
+
+/* The path of the only file of a folder. */
+static void only_file(const char *folder, char *out, size_t room) {
+    unsigned count = 0;
+    struct dirent *d;
+    DIR *stream = opendir(folder);
+    assert_non_null(stream);
+    while ((d = readdir(stream)))
+        if (d->d_name[0] != '.') {
+            count++;
+            snprintf(out, room, "%s/%s", folder, d->d_name);
+        }
+    closedir(stream);
+    assert_int_equal(count, 1);
+}
+
+/* Reads the key of a file of the disk cache: its length is the second word, and it begins behind the fourth. */
+static void read_key(const char *path, char *key, size_t room) {
+    uint64_t head[4];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(head, sizeof head, 1, file), 1);
+    assert_true(head[1] < room);
+    assert_int_equal(fread(key, 1, head[1], file), head[1]);
+    key[head[1]] = '\0';
+    fclose(file);
+}
+
+static tally_status build_in_new(const char *prelude) {
+    static const char *const defines[] = {"TYPE_U8", "OP_MAX"};
+    struct gpu *gpu;
+    struct gpu_program *program;
+    assert_ok(cuda_api.open(0, NULL, &gpu));
+    const tally_status status =
+        cuda_api.build(gpu, "ladder/ladder.cu", prelude, defines, 2, &program);
+    cuda_api.close(gpu);
+    return status;
+}
+
+/* What one device has compiled the next one finds on disk; what the driver does not take is compiled again. */
+static void programs_on_disk(void **state) {
+    char folder[] = "/tmp/tally-cuda-XXXXXX", path[300], key[1000];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("TALLY_CACHE_DIR", folder, 1);
+    unsetenv("TALLY_CACHE");
+    assert_ok(build_in_new(NULL));
+    only_file(folder, path, sizeof path);
+    setenv("TALLY_CUDA_DOUBLE_NVRTC", "11", 1); /* every compilation fails from here on */
+    assert_ok(build_in_new(NULL));
+    assert_error(TALLY_ECOMPILE, build_in_new("/* another program */"));
+    setenv("TALLY_CACHE", "0", 1);
+    assert_error(TALLY_ECOMPILE, build_in_new(NULL));
+    unsetenv("TALLY_CACHE");
+    fail_at("cuModuleLoadData", 1, CUDA_ERROR_OUT_OF_MEMORY); /* the image is not to blame */
+    assert_error(TALLY_ENOMEM, build_in_new(NULL));
+    heal();
+    read_key(path, key, sizeof key);
+    assert_non_null(strstr(key, "NVRTC 13.0"));
+    assert_non_null(strstr(key, "--gpu-architecture=sm_90 -fmad=false"));
+    disk_cache_store(key, "no image", 8, DISK_CACHE_MOST);
+    assert_error(TALLY_ECOMPILE, build_in_new(NULL));
+    unsetenv("TALLY_CUDA_DOUBLE_NVRTC");
+    assert_ok(build_in_new(NULL));
+    setenv("TALLY_CUDA_DOUBLE_NVRTC", "11", 1);
+    assert_ok(build_in_new(NULL));
+    unsetenv("TALLY_CUDA_DOUBLE_NVRTC");
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+    setenv("TALLY_CACHE", "0", 1);
+}
+
 static void launch_arguments(void **state) {
     static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
     static const struct gpu_argument many[33];
@@ -905,6 +980,7 @@ int main(void) {
         cmocka_unit_test(reopening),
         cmocka_unit_test(device_memory_ends),
         cmocka_unit_test(compiling_fails),
+        cmocka_unit_test(programs_on_disk),
         cmocka_unit_test(launch_arguments),
         cmocka_unit_test(callers_context),
         cmocka_unit_test(callers_primary_context),

@@ -26,7 +26,8 @@ static tally_status compile(const char *file, const char *prelude, const char *c
     char *root = embed_root(file, prelude, defines, count);
     char *text = embed_expand(root);
     assert_non_null(text);
-    tally_status status = compiler_run(text, file, major, 0, DRIVER, image);
+    size_t size;
+    tally_status status = compiler_run(text, file, major, 0, DRIVER, image, &size);
     free(text);
     free(root);
     return status;
@@ -84,7 +85,8 @@ static void errors_are_told(void **state) {
 
 int main(void) {
     char *image = NULL;
-    if (compiler_run("__global__ void f() {}", "f", 9, 0, DRIVER, &image) != TALLY_OK) {
+    size_t size;
+    if (compiler_run("__global__ void f() {}", "f", 9, 0, DRIVER, &image, &size) != TALLY_OK) {
         printf("skipped: %s\n", tally_error());
         return SKIPPED;
     }
