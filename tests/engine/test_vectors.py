@@ -48,7 +48,7 @@ def random_case(problem, rng, py, dev, most=4000):
 
 @pytest.mark.parametrize("type", t.TYPES)
 def test_every_problem(type, device):
-    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    rng, py = np.random.default_rng(SEED), random.Random(f"{SEED} {type}")
     for problem in problems(type):
         for _ in range(4):
             random_case(problem, rng, py, device, 600)
@@ -183,3 +183,30 @@ def test_many_vectors(device):
     with pytest.raises(t.Failed) as failed:
         t.run(t.Problem("sum", "i64"), t.along(x, 0, t.groups_shape(2, np.zeros(2, np.int32), 1)), x, None, x.shape[1], device)
     assert failed.value.line == f"result {x.shape[1] - 2}: the exact sum does not fit i64"
+
+
+LARGE = [("f32", "tame"), ("f32", "wild"), ("f64", "wild"), ("i32", "wild"), ("i64", "tame"), ("bf16", "special"), ("f64", "tame")]
+
+
+@pytest.mark.parametrize("type, kind", LARGE)
+@pytest.mark.parametrize("columns", [3, 40, 1500])
+def test_parts_that_are_cut(columns, type, kind, device):
+    """Tasks share long parts, and a row may have more columns than a block."""
+    rng, py = np.random.default_rng([SEED, columns]), random.Random(f"{SEED} {type} {columns}")
+    rows = 600000 // columns
+    x = elements(type, (rows, columns), rng, kind)
+    if type in t.FLOATS and type != "bf16" and py.random() < 0.5:
+        x += 2.0 ** 20  # variances that sums of squares are not near enough for
+    count = py.choice([1, 5, 300])
+    ids = np.minimum(rng.zipf(1.5, rows) - 1, count - 1).astype(np.int32)
+    if py.random() < 0.3:
+        ids[rng.random(rows) < 0.99] = 0
+    cuts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
+    if columns > 1000 or type == "i64":
+        x = x[:, ::-1]
+    shape = t.groups_shape(rows, ids, count)
+    for op in py.sample(["sum", "var", "argmax", "mean", "max", "norm2", "nonzero", "dot"], 3):
+        case(t.Problem(op, type), x, 0, vectors.members(None, count, ids), shape, device, x, None, True)
+    shape = t.segments_shape(rows, cuts)
+    for op in py.sample(["sum", "std", "argmin", "mean", "min", "all", "count", "sumsq"], 3):
+        case(t.Problem(op, type), x, 0, vectors.members(cuts, count, None), shape, device)
