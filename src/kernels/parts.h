@@ -130,7 +130,9 @@ __device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
         ((GLOBAL u8 *)(first + 1))[row] = (u8)PARTS_MARK(left);
     else
         atomicOr(&first[1 + row / 64], (u64)1 << (row % 64));
-    write_word(first, left);
+    /* Where the swap fails another thread has written the same. */
+    const u64 known = read_word(first);
+    if (known != left) atomicCAS(first, known, left);
 }
 
 /* Returns how many elements of a filled row the mask shows. */

@@ -427,7 +427,7 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                     if (i + j * strands < count) merge_states(&a[0], &b);
                 }
             }
-            reduce_strands(JOIN_WIDTH, strands, strand, is_there, 1, a, scratch);
+            reduce_strands(JOIN_WIDTH, strands, strand, 1, 1, a, scratch);
             if (is_there && strand == 0)
                 lower_vectors(work, out, &plan, part, (u32)start, (u32)length, nth / plan.columns,
                               nth % plan.columns, 1, a);
