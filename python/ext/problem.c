@@ -289,22 +289,47 @@ static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
     return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize);
 }
 
-/* Runs of one dimension: x, y, mask and results side by side. */
-static int are_rows(const struct problem_object *p, const struct parts *a, size_t results) {
-    int ok = view_is_contiguous(&a->x) && view_is_contiguous(&a->y) &&
-             view_is_contiguous(&a->mask) && view_is_contiguous(&a->more) &&
-             (!a->y.held || a->y.n == a->x.n) && (!a->mask.held || a->mask.n == a->x.n);
-    for (size_t i = 0; i < p->values; i++)
-        ok = ok && view_is_contiguous(&a->out[i]) && a->out[i].n == results;
-    if (!ok) PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
-    return ok;
+/* Sets the dimensions of segments or groups along an axis of x. The mask has one dimension, that of the axis; its strides go
+ * to mask_stride[]. Returns -1 with an exception where the arrays or the results have other lengths. */
+static int parts_along(const struct problem_object *p, const struct parts *a, Py_ssize_t axis,
+                       size_t count, ptrdiff_t *mask_stride, tally_shape *shape) {
+    const int dims = a->x.buffer.ndim;
+    int ok = dims > 0 && dims <= TALLY_DIMS_MAX && axis >= 0 && axis < dims &&
+             view_is_contiguous(&a->more) && same_lengths(&a->x, &a->y) &&
+             (!a->mask.held || (a->mask.buffer.ndim == 1 && a->mask.n == a->x.length[axis]));
+    for (size_t i = 0; ok && i < p->values; i++) {
+        const struct view *o = &a->out[i];
+        ok = o->buffer.ndim == dims;
+        for (int d = 0; ok && d < dims; d++)
+            ok = o->length[d] == (d == axis ? count : a->x.length[d]) &&
+                 (o->length[d] <= 1 || o->stride[d] == a->out[0].stride[d]);
+    }
+    if (!ok) {
+        PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
+        return -1;
+    }
+    shape->dims = (unsigned)dims;
+    shape->length = a->x.length;
+    shape->x_stride = a->x.stride;
+    shape->y_stride = a->y.held ? a->y.stride : NULL;
+    shape->axes = (uint32_t)1 << axis;
+    shape->out_stride = a->out[0].stride;
+    shape->count = count;
+    shape->mask = a->mask.buffer.buf;
+    shape->mask_stride = mask_stride;
+    for (int d = 0; d < dims; d++)
+        mask_stride[d] = d == axis && a->mask.held ? a->mask.stride[0] : 0;
+    return 0;
 }
 
-/* segments(x, y, mask, offsets, out, device): offsets is an array of i32 or i64, or how many equal segments. */
+/* segments(x, y, mask, offsets, out, device, axis=0): offsets is an array of i32 or i64, or how many equal segments. */
 static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *offsets, *out, *spec;
-    if (!PyArg_ParseTuple(arguments, "OOOOOO", &x, &y, &mask, &offsets, &out, &spec)) return NULL;
+    Py_ssize_t axis = 0;
+    ptrdiff_t mask_stride[TALLY_DIMS_MAX];
+    if (!PyArg_ParseTuple(arguments, "OOOOOO|n", &x, &y, &mask, &offsets, &out, &spec, &axis))
+        return NULL;
     const int equal = PyLong_Check(offsets);
     const size_t equals = equal ? PyLong_AsSize_t(offsets) : 0;
     if (equal && PyErr_Occurred()) return NULL;
@@ -312,48 +337,45 @@ static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
     struct parts *a = device ? parts_get(self, x, y, mask, equal ? NULL : offsets, out) : NULL;
     if (!a) return NULL;
     const size_t count = equal ? equals : a->more.n > 0 ? a->more.n - 1 : 0;
-    if (!are_rows(self, a, count)) {
+    tally_shape shape = {.cut = TALLY_SEGMENTS,
+                         .offsets = a->more.buffer.buf,
+                         .offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64};
+    if (parts_along(self, a, axis, count, mask_stride, &shape) < 0) {
         parts_release(self, a);
         return NULL;
     }
-    const tally_shape shape = {.cut = TALLY_SEGMENTS,
-                               .n = a->x.n,
-                               .count = count,
-                               .offsets = a->more.buffer.buf,
-                               .offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64,
-                               .mask = a->mask.buffer.buf};
     return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize + count * 8);
 }
 
-/* groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device) */
+/* groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device, axis=0) */
 static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *ids, *out, *spec;
     const char *type_name;
-    Py_ssize_t count;
+    Py_ssize_t count, axis = 0;
+    ptrdiff_t mask_stride[TALLY_DIMS_MAX];
     int skip, sorted;
     tally_type type;
-    if (!PyArg_ParseTuple(arguments, "OOOOsnppOO", &x, &y, &mask, &ids, &type_name, &count, &skip,
-                          &sorted, &out, &spec))
+    if (!PyArg_ParseTuple(arguments, "OOOOsnppOO|n", &x, &y, &mask, &ids, &type_name, &count, &skip,
+                          &sorted, &out, &spec, &axis))
         return NULL;
     if (tally_type_parse(type_name, &type) != TALLY_OK) return core_raise(TALLY_ETYPE);
     tally_device *device = core_device(spec);
     struct parts *a = device ? parts_get(self, x, y, mask, ids, out) : NULL;
     if (!a) return NULL;
-    if (a->more.n != a->x.n || a->more.itemsize != tally_type_size(type) || count < 0)
-        PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", a->x.n, a->more.n);
-    if (PyErr_Occurred() || !are_rows(self, a, (size_t)count)) {
+    tally_shape shape = {.cut = TALLY_GROUPS,
+                         .ids = a->more.buffer.buf,
+                         .ids_type = type,
+                         .skip_outside = skip,
+                         .sorted = sorted};
+    const int failed = parts_along(self, a, axis, (size_t)count, mask_stride, &shape);
+    if (!failed &&
+        (a->more.n != a->x.length[axis] || a->more.itemsize != tally_type_size(type) || count < 0))
+        PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", a->x.length[axis], a->more.n);
+    if (PyErr_Occurred()) {
         parts_release(self, a);
         return NULL;
     }
-    const tally_shape shape = {.cut = TALLY_GROUPS,
-                               .n = a->x.n,
-                               .count = (size_t)count,
-                               .ids = a->more.buffer.buf,
-                               .ids_type = type,
-                               .skip_outside = skip,
-                               .sorted = sorted,
-                               .mask = a->mask.buffer.buf};
     return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize + (size_t)count * 8);
 }
 
@@ -625,9 +647,10 @@ static PyMethodDef problem_methods[] = {
     {"reduce", problem_reduce, METH_VARARGS,
      "reduce(x, y, device): the values of contiguous arrays."},
     {"axes", problem_axes, METH_VARARGS, "axes(x, y, mask, axes, out, device)"},
-    {"segments", problem_segments, METH_VARARGS, "segments(x, y, mask, offsets, out, device)"},
+    {"segments", problem_segments, METH_VARARGS,
+     "segments(x, y, mask, offsets, out, device, axis=0)"},
     {"groups", problem_groups, METH_VARARGS,
-     "groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device)"},
+     "groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device, axis=0)"},
     {"prepare", problem_prepare, METH_VARARGS,
      "prepare(cut, shape, is_masked, device, apart): (what launch() takes, bytes of workspace)"},
     {"words_sizes", problem_words_sizes, METH_VARARGS,

@@ -513,10 +513,13 @@ class Host:
             if is_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, call.device):
                 p.segments(contiguous(row, DTYPE[t.type]), None, None, places, out, call.device)
 
+        def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
+            p.segments(x, None, None, places, out, call.device, axis)
+
         def counts() -> Array:
             return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
 
-        return self._by_rows(p, t, axis, count, call, reduce, counts, fill)
+        return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill)
 
     def ids(self, ids: Any, t: HostArray) -> HostArray:
         return ids_of(ids)
@@ -549,6 +552,10 @@ class Host:
             p.groups(contiguous(row, DTYPE[t.type]), None, None if mask is None else in_order(mask), in_order(numbers), kind, here,
                      skip_outside, is_sorted, out, call.device)
 
+        def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
+            p.groups(x, None, None if mask is None else in_order(mask), in_order(numbers), kind, here, skip_outside, is_sorted, out,
+                     call.device, axis)
+
         def counts() -> Array:
             elements: Array = np.empty(here, np.uint64)
             ids = in_order(numbers)
@@ -556,21 +563,28 @@ class Host:
                                              False, (elements,), call.device)
             return elements
 
-        return self._by_rows(p, t, axis, count, call, reduce, counts, fill, among)
+        return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill, among)
 
     def _by_rows(self, p: _core.Problem, t: HostArray, axis: int, count: int, call: Call, reduce: Callable[..., None],
-                 counts: Callable[[], Array], fill: Any, among: _Occurring | None = None) -> list[Any]:
-        """Segments or groups along an axis: reduce(problem, row, results) for each of the rows that lie along it. `among`: the
-        only groups with elements, of which the results are."""
+                 whole: Callable[..., None], counts: Callable[[], Array], fill: Any, among: _Occurring | None = None) -> list[Any]:
+        """Segments or groups along an axis: whole(problem, array, results) where the engine reads the array as it lies; else
+        reduce(problem, row, results) for each of the rows that lie along the axis. `among`: the only groups with elements, of
+        which the results are."""
         what = values_of(p)
         rows = t.moved(axis).array
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
         here = count if among is None else among.found.size
-        arrays = [empty((*rows.shape[:-1], here), DTYPE[kind]) for _, kind in values_of(p)]
-        for at in indices(rows.shape[:-1]):
-            reduce(p, rows[at], tuple(array[at] for array in arrays))
+        if t.is_direct and t.array.ndim > 1 and not (t.type == "bool" and has_other_bytes(t.array)):
+            shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
+            results = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
+            whole(p, t.array, tuple(results))
+            arrays = [np.moveaxis(array, axis, -1) for array in results]
+        else:
+            arrays = [empty((*rows.shape[:-1], here), DTYPE[kind]) for _, kind in values_of(p)]
+            for at in indices(rows.shape[:-1]):
+                reduce(p, rows[at], tuple(array[at] for array in arrays))
         if among is None:
             check_empty(what, tuple(arrays), counts, fill)
         else:

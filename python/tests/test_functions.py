@@ -329,6 +329,33 @@ def test_segments_and_groups_in_another_type():
         tally.segment("sum", x, 1, dtype="i1")
 
 
+@given(arrays(INTS + FLOATS + ["?"], least=1), st.data())
+def test_segments_and_groups_along_an_axis(x, data):
+    """Each result is that of its elements alone, by NumPy's indexing."""
+    x = x[None] if x.ndim == 0 else x
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    n = x.shape[axis]
+    ids = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    shown = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    cuts = np.sort(np.array(data.draw(st.lists(st.integers(0, n), min_size=2, max_size=4))))
+    segments = [np.arange(a, b) for a, b in zip(cuts, cuts[1:])]
+    for op, fill in (("mean", {}), ("max", {"fill_value": 1}), ("argmin", {"fill_value": 5}), ("count,any", {})):
+        for got, places, begin in (
+                (tally.group(op, x, ids, 3, axis=axis, **fill), [np.flatnonzero(ids == g) for g in range(3)], [0] * 3),
+                (tally.group(op, x, ids, 3, axis=axis, where=shown, **fill), [np.flatnonzero((ids == g) & shown) for g in range(3)],
+                 [0] * 3),
+                (tally.segment(op, x, cuts, axis=axis, **fill), segments, cuts)):
+            got = np.moveaxis(np.stack(got) if isinstance(got, tuple) else got[None], axis % x.ndim + 1, -1)
+            for part, place in enumerate(places):
+                if fill and not place.size:
+                    want = np.full((1,) + got.shape[1:-1], fill["fill_value"])
+                else:
+                    want = tally.reduce(op, np.take(x, place, axis), axis)
+                    want = np.stack(want) if isinstance(want, tuple) else np.asarray(want)[None]
+                    want = place[want] - begin[part] if op == "argmin" else want
+                np.testing.assert_array_equal(got[..., part], want)
+
+
 def test_signs_of_zeros():
     for x, want in (([-0.0], -0.0), ([-0.0, 0.0], 0.0), ([1.0, -1.0], 0.0), ([-0.0] * 40, -0.0)):
         assert str(tally.sum(np.array(x))) == str(want)
