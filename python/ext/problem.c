@@ -426,12 +426,13 @@ static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
 }
 
 /* (n,): all elements, side by side. (lengths, strides of x, of y, of the mask, axes' bits): along axes.
- * (n, count, offsets, bytes of an offset): segments.
- * (n, count, ids, their type, skip, sorted): groups.  Offsets and ids are addresses. */
+ * The same, with the bit of one axis, and behind that
+ * (..., count, offsets, bytes of an offset): segments.
+ * (..., count, ids, their type, skip, sorted): groups.  Offsets and ids are addresses. */
 static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s) {
     unsigned long long at;
     Py_ssize_t n, count;
-    int size, skip, sorted;
+    int size;
     const char *type;
     memset(s, 0, sizeof *s);
     if (strcmp(cut, "axes") == 0) return parse_axes(tuple, s);
@@ -440,26 +441,25 @@ static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s
         s->shape.n = (size_t)n;
         return 0;
     }
+    PyObject *along = PyTuple_GetSlice(tuple, 0, 5), *rest = PyTuple_GetSlice(tuple, 5, PY_SSIZE_T_MAX);
+    int ok = along && rest && parse_axes(along, s) == 0;
     if (strcmp(cut, "segments") == 0) {
-        if (!PyArg_ParseTuple(tuple, "nnKi", &n, &count, &at, &size)) return -1;
+        ok = ok && PyArg_ParseTuple(rest, "nKi", &count, &at, &size);
         s->shape.cut = TALLY_SEGMENTS;
-        s->shape.offsets = (void *)(uintptr_t)at;
-        s->shape.offsets_type = size == 4 ? TALLY_I32 : TALLY_I64;
+        if (ok) s->shape.offsets = (void *)(uintptr_t)at;
+        if (ok) s->shape.offsets_type = size == 4 ? TALLY_I32 : TALLY_I64;
     } else {
-        if (!PyArg_ParseTuple(tuple, "nnKspp", &n, &count, &at, &type, &skip, &sorted)) return -1;
+        ok = ok && PyArg_ParseTuple(rest, "nKspp", &count, &at, &type, &s->shape.skip_outside,
+                                    &s->shape.sorted);
         s->shape.cut = TALLY_GROUPS;
-        s->shape.ids = (void *)(uintptr_t)at;
-        s->shape.skip_outside = skip;
-        s->shape.sorted = sorted;
-        const tally_status status = tally_type_parse(type, &s->shape.ids_type);
-        if (status != TALLY_OK) {
-            core_raise(status);
-            return -1;
-        }
+        if (ok) s->shape.ids = (void *)(uintptr_t)at;
+        const tally_status status = ok ? tally_type_parse(type, &s->shape.ids_type) : TALLY_OK;
+        if (status != TALLY_OK) core_raise(status);
     }
-    s->shape.n = (size_t)n;
-    s->shape.count = (size_t)count;
-    return 0;
+    if (ok) s->shape.count = (size_t)count;
+    Py_XDECREF(along);
+    Py_XDECREF(rest);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* A reduction whose operands are given when it is launched. */

@@ -676,8 +676,8 @@ class Gpu:
             if n == 0:
                 results = self._filled(values_of(p), results, self.zeros((1,), "int64", t.number), t, fill)
         else:
-            shape = (t.shape[axis], count, places.address, _SIZE[places.type])
-            results = self._by_rows(p, t, axis, count, "segments", shape, 0, fill is not None)
+            shape = (count, places.address, _SIZE[places.type])
+            results = self._by_parts(p, t, axis, count, "segments", shape, 0, fill is not None)
             if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)):
                 counts = (places.array[1:] - places.array[:-1]).reshape(count, *(1,) * (len(t.shape) - 1 - axis))
                 results = self._filled(values_of(p), results, counts, t, fill)
@@ -700,31 +700,29 @@ class Gpu:
                 raise ValueError("where= is an array of bool of one dimension, as long as the axis")
             mask = _in_order(mask)
         at = _address(mask)
-        shape = (t.shape[axis], count, ids.address, "u8" if ids.type == "bool" else ids.type, skip_outside, is_sorted)
-        results = self._by_rows(p, t, axis, count, "groups", shape, at, fill is not None)
+        shape = (count, ids.address, "u8" if ids.type == "bool" else ids.type, skip_outside, is_sorted)
+        results = self._by_parts(p, t, axis, count, "groups", shape, at, fill is not None)
         if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)):
-            counts = self._by_rows(problem(("count",), ids.type), ids, 0, count, "groups", shape, at)[0]
+            counts = self._by_parts(problem(("count",), ids.type), ids, 0, count, "groups", shape, at)[0]
             results = self._filled(values_of(p), results, counts.reshape(count, *(1,) * (len(t.shape) - 1 - axis)), t, fill)
         return [self.deliver(op, result, "", t, call) for (op, _), result in zip(values_of(p), results)]
 
-    def _by_rows(self, p: _core.Problem, t: GpuArray, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
-                 is_filled: bool = False) -> list[Any]:
-        """Segments or groups along an axis: one reduction for each of the rows that lie along it. `is_filled`: an index of
-        nothing is no error."""
+    def _by_parts(self, p: _core.Problem, t: GpuArray, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
+                  is_filled: bool = False) -> list[Any]:
+        """Segments or groups along an axis; the mask is of one dimension, that of the axis. `is_filled`: an index of nothing is
+        no error."""
         if is_filled:
             token = _checks.set(None)
             try:
-                return self._by_rows(p, t, axis, count, cut, shape, mask)
+                return self._by_parts(p, t, axis, count, cut, shape, mask)
             finally:
                 _checks.reset(token)
-        rows = t if axis == len(t.shape) - 1 and t.is_contiguous() else \
-            as_gpu_array(self.contiguous(self.moveaxis(t.array, axis, -1)))
-        outer, n = rows.shape[:-1], rows.shape[-1] * _SIZE[t.type]
-        outs = [self.empty((math.prod(outer), count), name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
-        prepared = p.prepare(cut, shape, mask != 0, t.spec, 0)
-        for i in range(math.prod(outer)):
-            self.launch(p, prepared, rows._replace(address=rows.address + i * n), None, mask, [o[i] for o in outs])
-        return [self.moveaxis(o.reshape((*outer, count)), -1, axis) for o in outs]
+        lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
+        outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
+        of_mask = tuple(int(d == axis) for d in range(len(lengths))) if mask else None
+        prepared = p.prepare(cut, (t.shape, t.strides, None, of_mask, 1 << axis, *shape), mask != 0, t.spec, 0)
+        self.launch(p, prepared, t, None, mask, outs)
+        return outs
 
     def _filled(self, what: Sequence[tuple[str, str]], results: list[Any], counts: Any, t: GpuArray, fill: Any) -> list[Any]:
         """Put `fill`, or 0, where a result of no elements has no value. `counts` is how many elements each result has, in an

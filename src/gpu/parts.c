@@ -116,11 +116,6 @@ static bool are_mixed(const struct shaped *s) {
     return s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside);
 }
 
-/* Returns whether the sort by ids leaves out what a mask hides. Of several vectors each hides other elements. */
-static bool drops_hidden(const struct shaped *s) {
-    return s->cut == TALLY_GROUPS && s->vectors <= 1;
-}
-
 /* Returns whether the sort copies the elements. It does not for an index, which counts in the
  * caller's array, nor for vectors, which would be as many copies. */
 static bool goes_aside(const struct shaped *s) {
@@ -210,7 +205,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->by_id.n = s->n;
     l->aside = l->by_id.is_wanted && goes_aside(s);
     l->by_id.arrays = !l->aside ? 0 : problem_has(p, MONOID_PRODUCTS) ? 2 : 1;
-    l->shown.is_wanted = tree && s->mask && !drops_hidden(s);
+    l->shown.is_wanted = tree && s->mask && !parts_drop_hidden(s);
     l->shown.n = l->n;
     l->starts_own = s->cut == TALLY_GROUPS && !l->alone;
     l->gathered =
@@ -528,8 +523,9 @@ static tally_status find_starts(struct run *r, struct parts_plan axis) {
 static tally_status find_groups(struct run *r) {
     const struct shaped *shape = r->c->s;
     const struct parts_layout *l = &r->l;
-    const struct parts_plan axis = plan_of_axis(r);
+    struct parts_plan axis = plan_of_axis(r);
     tally_status s = TALLY_OK;
+    if (parts_drop_hidden(shape)) axis.rows.vectors = 1;
     if (!parts_can_order(shape)) return cannot_order(shape);
     if (l->by_id.is_wanted) s = sort(r, &l->by_id, &axis, false);
     if (s == TALLY_OK) s = find_starts(r, axis);
@@ -537,7 +533,7 @@ static tally_status find_groups(struct run *r) {
         .count = shape->results, .offsets = 8 * l->starts, .kind = 8, .vectors = shape->vectors};
     r->plan.order = l->by_id.is_wanted && !l->aside ? l->by_id.carried[0][0] : 0;
     r->plan.wide_order = l->by_id.wide;
-    if (drops_hidden(shape)) r->plan.masked = 0;
+    if (parts_drop_hidden(shape)) r->plan.masked = 0;
     return s;
 }
 

@@ -21,6 +21,13 @@ bool parts_are_many(const struct queue *queue, uint64_t n) {
     return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)PARTS_MANY_A_UNIT;
 }
 
+bool parts_drop_hidden(const struct shaped *s) {
+    bool is_one = s->cut == TALLY_GROUPS;
+    for (unsigned d = 0; d < s->keeps; d++)
+        is_one = is_one && s->kept[d].mask == 0;
+    return is_one;
+}
+
 bool parts_are_contiguous(const struct shaped *s) {
     if (s->cut != TALLY_AXES) return shape_is_flat(s);
     if (s->keeps > 1 || s->reduces > 1) return false;

@@ -67,6 +67,8 @@ unsigned parts_blocks_at_once(const struct queue *queue);
 unsigned parts_grid(const struct queue *queue, uint64_t blocks);
 /* Returns whether an array of n elements is worth a kernel that must be compiled first. */
 bool parts_are_many(const struct queue *queue, uint64_t n);
+/* Returns whether the sort by ids leaves out what a mask hides: not if it hides other elements of each vector. */
+bool parts_drop_hidden(const struct shaped *s);
 /* Returns whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 

@@ -30,8 +30,9 @@ static uint64_t parts_of(uint64_t whole, uint64_t part) {
 
 /* Returns whether the shape has columns along its innermost kept dimension, or a single one. */
 static bool has_columns(const struct shaped *s) {
-    return s->cut != TALLY_AXES && !s->mask && !s->y && s->results > 0 && s->keeps > 0 &&
-           s->keeps <= 2 && (s->keeps == 1 || s->kept[1].x == 1) && s->n < ROWS_MOST;
+    return s->cut != TALLY_AXES && (!s->mask || parts_drop_hidden(s)) && !s->y && s->results > 0 &&
+           s->keeps > 0 && s->keeps <= 2 && (s->keeps == 1 || s->kept[1].x == 1) &&
+           s->n < ROWS_MOST && s->count < ROWS_MOST && s->vectors < ROWS_MOST;
 }
 
 /* Cuts the work into pieces: VECTORS_ROUNDS for each team that the device runs at once. Fewer of them have
@@ -39,8 +40,8 @@ static bool has_columns(const struct shaped *s) {
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
                          const struct vectors_layout *l) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t teams = units * column_folds[l->fold].blocks *
-                           (queue->block / l->width ? queue->block / l->width : 1);
+    const uint64_t teams =
+        units * GPU_VECTORS_BLOCKS_A_UNIT * (queue->block / l->width ? queue->block / l->width : 1);
     const uint64_t weight =
         ((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART) * l->tiles * l->slabs;
     const uint64_t even = weight / (teams * VECTORS_ROUNDS), few = 4 * weight / teams;
@@ -57,21 +58,20 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct ve
     const bool has_slabs = s->keeps > 1 || s->kept[0].x != 1;
     const struct extent *column = has_slabs && s->keeps == 1 ? NULL : &s->kept[s->keeps - 1];
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
-    l->slabs = has_slabs ? s->kept[0].length : 1;
-    l->columns = column ? column->length : 1;
-    l->wide = l->columns % (uint64_t)vector == 0 && s->reduced[0].x % vector == 0 &&
+    l->slabs = has_slabs ? (unsigned)s->kept[0].length : 1;
+    l->columns = column ? (unsigned)column->length : 1;
+    l->wide = l->columns % (unsigned)vector == 0 && s->reduced[0].x % vector == 0 &&
               (!has_slabs || s->kept[0].x % vector == 0);
-    const uint64_t across = l->wide ? l->columns / (uint64_t)vector : l->columns;
+    const uint64_t across = l->wide ? l->columns / (unsigned)vector : l->columns;
     const uint64_t most = queue->block < TEAM_UNITS ? queue->block : TEAM_UNITS;
     const uint64_t tiles = parts_of(across, most);
-    if (tiles >= ROWS_MOST) return false;
     l->tiles = (unsigned)tiles;
     l->width = (unsigned)parts_of(across, tiles);
     l->piece = piece_of(queue, s, l);
-    l->pieces = parts_of((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART, l->piece);
+    l->pieces = (unsigned)parts_of((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART, l->piece);
     l->heads = 0;
-    l->edges = l->pieces;
-    l->words = l->edges + 2 * l->pieces * column_folds[l->fold].words * l->slabs * l->columns;
+    l->edges = (l->pieces + 1) / 2;
+    l->words = l->edges + 2 * (uint64_t)l->pieces * column_folds[l->fold].words * s->vectors;
     return true;
 }
 
@@ -139,7 +139,7 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->edges = run->own + l->edges;
     plan->width = l->width;
     plan->tiles = l->tiles;
-    const uint64_t vectors = l->slabs * l->columns;
+    const uint64_t vectors = s->vectors;
     plan->slices = (unsigned)(vectors < 8 * VECTORS_SLICES ? parts_of(vectors, 8) : VECTORS_SLICES);
     plan->absolute = run->plan.absolute;
 }
@@ -158,9 +158,10 @@ static tally_status enqueue(struct parts_run *run) {
                                            BUFFER(call->work), BUFFER(call->out), VALUE(plan)};
     const struct gpu_argument joining[] = {BUFFER(run->offsets), BUFFER(call->work),
                                            BUFFER(call->out), VALUE(plan)};
-    const uint64_t tasks = l.pieces * l.tiles * l.slabs;
+    const uint64_t tasks = (uint64_t)l.pieces * l.tiles * l.slabs;
     const unsigned most = parts_blocks_at_once(queue);
-    const uint64_t folds = parts_of(tasks, queue->block / l.width), joins = l.pieces * plan.slices;
+    const uint64_t folds = parts_of(tasks, queue->block / l.width),
+                   joins = (uint64_t)l.pieces * plan.slices;
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, l.wide ? WIDE : NARROW);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, JOIN);
     s = queue->api->launch(queue->gpu, kernel[l.wide ? WIDE : NARROW],

@@ -12,11 +12,7 @@
  *
  * Results that a state does not determine are marked, and left to parts.cu, and so are indices of no elements.
  */
-#if defined(FOLD_MOMENTS)
-#define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
-#else
-#define BLOCKS_A_UNIT GPU_COLUMN_BLOCKS_A_UNIT
-#endif
+#define BLOCKS_A_UNIT GPU_VECTORS_BLOCKS_A_UNIT
 #include "tuning.h"
 
 #include "operators.h"
@@ -52,29 +48,34 @@ BEGINS_EARLY
 
 /* ---- Rows on their way ----------------------------------------------------------------------------------- */
 
-/* A thread's columns of the rows of a piece. Tiles of places [next, last) have not begun; the next one goes to the rows
+/* A thread's columns of the rows of a piece. Tiles of places from `next` on have not begun; the next one goes to the rows
  * from `to` on of the thread's ring. */
 typedef struct row_stream {
     const GLOBAL element *at; /* in row 0 */
-    const GLOBAL u32 *order;  /* or NULL: a place is the row's number */
-    i64 step;
-    u32 next, last, to;
+    u32 next, to;
 } row_stream;
 
-/* Begins the copy of the next tile; behind the last one there is nothing to copy. */
-INLINED void begin_rows(row_stream *s, SHARED u8 *ring, u32 vector, u32 rows, u32 packed) {
+/* Returns the row's number for each place, or NULL where a place is the row's number. */
+__device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan *p) {
+    return (const GLOBAL u32 *)(p->order ? work + p->order : 0);
+}
+
+/* Begins the copy of the next tile of places before `last`; behind the last one there is nothing to copy. */
+INLINED void begin_rows(row_stream *s, u32 last, const GLOBAL u64 *work, const vectors_plan *p,
+                        SHARED u8 *ring, u32 vector, u32 rows, u32 packed) {
     const u32 bytes = vector * (u32)sizeof(element);
-    if (s->next < s->last) {
-        const u32 there = s->last - s->next < rows ? s->last - s->next : rows;
+    if (s->next < last) {
+        const u32 there = last - s->next < rows ? last - s->next : rows;
         u32 row[ELEMENTS];
         UNROLL
-        for (u32 k = 0; k < rows; k++) {
-            const u32 place = s->next + (k < there ? k : 0);
-            row[k] = s->order ? s->order[place] : place;
-        }
+        for (u32 k = 0; k < rows; k++)
+            row[k] = s->next + (k < there ? k : 0);
+        if (p->order) UNROLL
+        for (u32 k = 0; k < rows; k++)
+            row[k] = order_of(work, p)[row[k]];
         UNROLL
         for (u32 k = 0; k < rows; k++) {
-            const GLOBAL element *from = s->at + (i64)row[k] * s->step;
+            const GLOBAL element *from = s->at + (i64)row[k] * p->row_step;
             SHARED u8 *to = ring + (s->to + k) * BLOCK * bytes;
             if (k >= there) continue;
             if (packed)
@@ -92,9 +93,11 @@ INLINED void begin_rows(row_stream *s, SHARED u8 *ring, u32 vector, u32 rows, u3
 
 #if TESTS_EXPONENTS || TESTS_LATER
 /* Returns where rows from a place on are read again. */
-INLINED row_source source_of(const row_stream *s, u32 place) {
-    const row_source from = {s->order ? s->at : s->at + (i64)place * s->step, s->step,
-                             s->order ? s->order + place : s->order};
+INLINED row_source source_of(const row_stream *s, u32 place, const GLOBAL u64 *work,
+                             const vectors_plan *p) {
+    const GLOBAL u32 *order = order_of(work, p);
+    const row_source from = {order ? s->at : s->at + (i64)place * p->row_step, p->row_step,
+                             order ? order + place : order};
     return from;
 }
 #endif
@@ -103,17 +106,21 @@ INLINED row_source source_of(const row_stream *s, u32 place) {
 
 /* A piece: parts [part, end), and places [from, to). The first part begins at `start`, before `from` if it was cut. */
 typedef struct piece_place {
-    u64 part, end;
-    u32 start, from, to;
+    u32 part, end, start, from, to;
 } piece_place;
+
+/* What a team folds: a piece of a slab. Its threads' columns begin at `column`. */
+typedef struct team_task {
+    u32 piece, slab, column;
+} team_task;
 
 /* Returns the weight at which a part begins that starts at a place. */
 PURE u64 weight_at(u64 start, u64 origin, u64 part) {
     return start - origin + part * VECTORS_PART;
 }
 
-__device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p, u64 piece) {
-    const u64 begin = piece * p->piece, end = begin + p->piece;
+__device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p, u32 piece) {
+    const u64 begin = (u64)piece * p->piece, end = begin + p->piece;
     const u64 origin = row_start(offsets, p->parts, 0);
     u64 part = row_of(offsets, p->parts, 1, VECTORS_PART, begin);
     u64 start = row_start(offsets, p->parts, part), from = start;
@@ -126,7 +133,7 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
             start = from = stop;
         }
     }
-    piece_place place = {part, part, (u32)start, (u32)from, (u32)from};
+    piece_place place = {(u32)part, (u32)part, (u32)start, (u32)from, (u32)from};
     /* The last part that begins before the end. */
     u64 low = part, high = part + p->piece / VECTORS_PART + 1;
     if (high > p->parts.count) high = p->parts.count;
@@ -142,7 +149,7 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
     const u64 last = row_start(offsets, p->parts, low),
               stop = row_start(offsets, p->parts, low + 1);
     const u64 at = weight_at(last, origin, low);
-    place.end = low + 1;
+    place.end = (u32)low + 1;
     place.to = (u32)(stop - last > p->whole && at + (stop - last) > end ? last + (end - at) : stop);
     return place;
 }
@@ -169,8 +176,8 @@ PURE u64 vector_of_nothing(const vectors_plan *p, u32 op, u32 to, u32 *lost) {
 
 /* Writes the values of neighbouring columns of a part of n rows, which begins at the place `start`. A column whose value
  * is lost is left to parts.cu. */
-INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u64 part,
-                           u32 start, u32 n, u64 slab, u64 column, u32 vector, const state *a) {
+INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u32 part,
+                           u32 start, u32 n, u32 slab, u32 column, u32 vector, const state *a) {
     const column_values *values = &p->values;
     const i64 place = p->out_first + (i64)slab * p->out_slab + (i64)part * p->out_part +
                       (i64)column * p->out_column;
@@ -198,41 +205,37 @@ INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan 
     for (u32 v = 0; v < vector; v++)
         if (lost[v]) {
             TALLY_PATH_UNLESS("left to fold", NULL, NEVER_LOST);
-            leave_row(work, p->left, (part * p->slabs + slab) * p->columns + column + v);
+            leave_row(work, p->left, ((u64)part * p->slabs + slab) * p->columns + column + v);
         } else
             TALLY_PATH("put");
 }
 
 /* Returns the word of an edge's k-th words of all slabs and columns. */
 PURE u64 edge_word(const vectors_plan *p, u64 edge, u32 k) {
-    return p->edges + (k * 2 * p->pieces + edge) * p->slabs * p->columns;
+    return p->edges + (k * 2 * (u64)p->pieces + edge) * p->slabs * p->columns;
 }
 
 /* ---- A team's piece ------------------------------------------------------------------------------------------- */
 
-/* Adds the rows of a piece to the states of columns [column, column + vector) of a slab, part by part, and lowers these
- * or leaves them on an edge. In `ring` each thread has room for STAGES tiles. There is one place where rows are added:
- * it is long, and compilers take long for each copy of it. */
+/* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
+ * In `ring` each thread has room for STAGES tiles. There is one place where rows are added: it is long, and compilers
+ * take long for each copy of it. */
 INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                        GLOBAL u8 *out, const vectors_plan *p, u64 piece, u64 slab, u64 column,
-                        u32 vector, u32 rows, SHARED u8 *ring) {
-    const piece_place at = piece_at(offsets, p, piece);
-    const u32 bytes = vector * (u32)sizeof(element);
-    u64 part = at.part;
-    u64 head = NO_PART;
-    if (part < at.end) {
-        row_stream stream = {x + (p->x + (i64)slab * p->slab_step + (i64)column),
-                             p->order ? (const GLOBAL u32 *)(work + p->order)
-                                      : (const GLOBAL u32 *)0,
-                             p->row_step,
-                             at.from,
-                             at.to,
+                        GLOBAL u8 *out, const vectors_plan *p, team_task task, u32 vector, u32 rows,
+                        SHARED u8 *ring) {
+    const piece_place at = piece_at(offsets, p, task.piece);
+    const u32 bytes = vector * (u32)sizeof(element), to = at.to, parts_end = at.end;
+    u32 part = at.part, head = NO_PART;
+    if (part < parts_end) {
+        row_stream stream = {x + (p->x + (i64)task.slab * p->slab_step + (i64)task.column), at.from,
                              0};
-        const u32 packed = (size_t)stream.at % sizeof(unit) == 0 || vector == 1;
-        u32 start = at.start, row = at.from, tile = row, tile_end = row, slot = 0, from = row;
-        u32 stop = (u32)row_start(offsets, p->parts, part + 1), end = stop < at.to ? stop : at.to;
-        u32 next_stop = part + 1 < at.end ? (u32)row_start(offsets, p->parts, part + 2)
-                                          : stop; /* the next part's */
+        const u32 packed = vector == 1 || (size_t)stream.at % sizeof(unit) == 0;
+        u32 row = at.from, start = at.start, is_begun = row == start; /* the part, in this piece */
+        u32 tile_end = row,
+            base = 0; /* base + row: the ring's row with it, of the tile that has arrived */
+        u32 stop = (u32)row_start(offsets, p->parts, part + 1);
+        u32 next_stop =
+            (u32)row_start(offsets, p->parts, part + 1 < parts_end ? part + 2 : part + 1);
         element e[ELEMENTS];
         state a[VECTOR];
 #if TESTS_EXPONENTS
@@ -256,39 +259,42 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         ring += threadIdx.x * bytes;
         UNROLL
         for (u32 i = 0; i + 1 < STAGES; i++)
-            begin_rows(&stream, ring, vector, rows, packed);
+            begin_rows(&stream, to, work, p, ring, vector, rows, packed);
         UNROLL_NOT
-        while (part < at.end) {
+        while (part < parts_end) {
+            const u32 end = stop < to ? stop : to;
             if (row == end) {
 #if TESTS_EXPONENTS
                 end_batch(&b, vector, whole, a);
 #elif TESTS_LATER
-                if (wrong != 0 || before)
-                    check_batch(source_of(&stream, tested), row - tested, vector, wrong, before,
-                                large, a, whole);
-                if (wrong != 0 || before) UNROLL
-                for (u32 v = 0; v < vector; v++)
-                    a[v] = whole[v];
+                if (wrong != 0 || before) {
+                    check_batch(source_of(&stream, tested, work, p), row - tested, vector, wrong,
+                                before, large, a, whole);
+                    UNROLL
+                    for (u32 v = 0; v < vector; v++)
+                        a[v] = whole[v];
+                }
 #endif
-                if (from == start && end == stop) {
+                if (is_begun && end == stop) {
                     TALLY_PATH("a part that is whole");
-                    lower_vectors(work, out, p, part, start, stop - start, slab, column, vector, a);
+                    lower_vectors(work, out, p, part, start, stop - start, task.slab, task.column,
+                                  vector, a);
                 } else {
                     TALLY_PATH("a part that is cut");
-                    const u64 edge = 2 * piece + (from == start);
+                    const u64 nth = (u64)task.slab * p->columns + task.column;
                     UNROLL
                     for (u32 k = 0; k < STATE_WORDS; k++)
                         UNROLL
                     for (u32 v = 0; v < vector; v++)
-                        work[edge_word(p, edge, k) + slab * p->columns + column + v] =
+                        work[edge_word(p, 2 * (u64)task.piece + is_begun, k) + nth + v] =
                             state_word(&a[v], k);
-                    if (from == start) head = part;
+                    if (is_begun) head = part;
                 }
                 part++;
-                start = from = row = stop;
+                start = row = stop;
                 stop = next_stop;
-                end = stop < at.to ? stop : at.to;
-                if (part + 1 < at.end) next_stop = (u32)row_start(offsets, p->parts, part + 2);
+                is_begun = 1;
+                if (part + 1 < parts_end) next_stop = (u32)row_start(offsets, p->parts, part + 2);
 #if TESTS_EXPONENTS
                 b.before = 0;
                 begin_batch(&b, vector);
@@ -308,17 +314,16 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
                 continue;
             }
             if (row == tile_end) {
-                slot = stream.to + rows < STAGES * rows ? stream.to + rows : 0;
-                begin_rows(&stream, ring, vector, rows, packed);
+                base = (stream.to + rows < STAGES * rows ? stream.to + rows : 0) - row;
+                begin_rows(&stream, to, work, p, ring, vector, rows, packed);
                 wait_for_copies(STAGES - 1);
-                tile = row;
-                tile_end = at.to - row < rows ? at.to : row + rows;
+                tile_end = to - row < rows ? to : row + rows;
             }
-            const u32 there = (end < tile_end ? end : tile_end) - row, first = slot + (row - tile);
+            const u32 there = (end < tile_end ? end : tile_end) - row;
+            const SHARED u8 *first = ring + (base + row) * BLOCK * bytes;
             UNROLL
             for (u32 k = 0; k < rows; k++)
-                read_unit(ring + (k < there ? first + k : first) * BLOCK * bytes, vector,
-                          e + k * vector);
+                read_unit(first + (k < there ? k : 0) * BLOCK * bytes, vector, e + k * vector);
 #if PAD
             UNROLL
             for (u32 k = 1; k < rows; k++)
@@ -327,12 +332,12 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
                 if (k >= there) e[k * vector + v] = pad();
 #endif
 #if TESTS_EXPONENTS
-            add_tile(&b, whole, e, vector, rows, there, source_of(&stream, row));
+            add_tile(&b, whole, e, vector, rows, there, source_of(&stream, row, work, p));
 #elif TESTS_LATER
             wrong |= ADD_TILE(e, row - start);
             if (++tiles == BATCH) {
-                check_batch(source_of(&stream, tested), row + there - tested, vector, wrong, before,
-                            large, a, whole);
+                check_batch(source_of(&stream, tested, work, p), row + there - tested, vector,
+                            wrong, before, large, a, whole);
                 before = 1;
                 tiles = 0;
                 wrong = 0;
@@ -345,8 +350,8 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         }
         wait_for_copies(0);
     }
-    if (slab == 0 && column == 0) {
-        work[p->heads + piece] = head;
+    if (task.slab == 0 && task.column == 0) {
+        ((GLOBAL u32 *)(work + p->heads))[task.piece] = head;
         if (head != NO_PART) write_word(&work[p->is_cut], p->left);
     }
 }
@@ -357,14 +362,15 @@ INLINED void fold_pieces(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOB
                          SHARED u8 *ring) {
     wait_for_earlier();
     const u32 teams = BLOCK / p->width, team = threadIdx.x / p->width;
-    const u64 tasks = p->pieces * p->tiles * p->slabs;
+    const u64 tasks = (u64)p->pieces * p->tiles * p->slabs;
     if (team >= teams || read_word(&work[PARTS_BAD]) != ~(u64)0) return;
-    for (u64 task = (u64)blockIdx.x * teams + team; task < tasks; task += (u64)gridDim.x * teams) {
-        const u64 tile = task % p->tiles, rest = task / p->tiles;
-        const u64 column = (tile * p->width + threadIdx.x % p->width) * vector;
-        if (column < p->columns)
-            fold_piece(x, offsets, work, out, p, rest % p->pieces, rest / p->pieces, column, vector,
-                       rows, ring);
+    for (u64 nth = (u64)blockIdx.x * teams + team; nth < tasks; nth += (u64)gridDim.x * teams) {
+        const u32 tile = (u32)(nth % p->tiles);
+        const u64 rest = nth / p->tiles;
+        const team_task task = {(u32)(rest % p->pieces), (u32)(rest / p->pieces),
+                                (tile * p->width + threadIdx.x % p->width) * vector};
+        if (task.column < p->columns)
+            fold_piece(x, offsets, work, out, p, task, vector, rows, ring);
     }
 }
 
@@ -395,10 +401,12 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
     const u32 works =
         read_word(&work[PARTS_BAD]) == ~(u64)0 && read_word(&work[plan.is_cut]) == plan.left;
     const u32 strands = BLOCK / JOIN_WIDTH, strand = threadIdx.x / JOIN_WIDTH;
-    const u64 vectors = plan.slabs * plan.columns, tasks = works ? plan.pieces * plan.slices : 0;
+    const u64 vectors = (u64)plan.slabs * plan.columns;
+    const u64 tasks = works ? (u64)plan.pieces * plan.slices : 0;
     const u64 share = (vectors + plan.slices - 1) / plan.slices;
     for (u64 task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const u64 piece = task / plan.slices, part = work[plan.heads + piece];
+        const u64 piece = task / plan.slices;
+        const u32 part = ((const GLOBAL u32 *)(work + plan.heads))[piece];
         const u64 begin = task % plan.slices * share;
         const u64 end = begin + share < vectors ? begin + share : vectors;
         if (part == NO_PART) continue;
@@ -429,8 +437,8 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
             }
             reduce_strands(JOIN_WIDTH, strands, strand, 1, 1, a, scratch);
             if (is_there && strand == 0)
-                lower_vectors(work, out, &plan, part, (u32)start, (u32)length, nth / plan.columns,
-                              nth % plan.columns, 1, a);
+                lower_vectors(work, out, &plan, part, (u32)start, (u32)length,
+                              (u32)(nth / plan.columns), (u32)(nth % plan.columns), 1, a);
             __syncthreads(); /* `scratch` has been read */
         }
     }

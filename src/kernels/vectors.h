@@ -18,21 +18,21 @@
 #include "column_values.h"
 
 #define VECTORS_PART 8 /* a part's cost besides its rows, in rows */
-#define NO_PART      (~(u64)0)
+#define NO_PART      (~0u)
 
 typedef struct vectors_plan {
     column_values values;
     part_rows parts; /* where they begin */
     u64 order; /* the word of the workspace where the order begins, numbers of 32 bits; 0: there is none */
-    u64 slabs, columns;
     i64 x, slab_step,
         row_step; /* x: the first element's index; the others are strides, in elements. Columns lie side by side */
     i64 out_first, out_slab, out_part, out_column;
-    u64 piece, pieces, whole;
+    u64 piece, whole;
     u64 left;   /* as in parts_plan */
     u64 is_cut; /* the word of the workspace that becomes `left` if some part is cut */
-    u64 heads;  /* for each piece, the part that begins in it and is cut, or NO_PART */
+    u64 heads; /* the word where u32 begin: for each piece, the part that begins in it and is cut, or NO_PART */
     u64 edges; /* the word where the states of parts that were cut begin: two for each piece, of all columns */
+    u32 pieces, slabs, columns;
     u32 width, tiles; /* units of a team; tiles across a row */
     u32 slices;       /* `join_vectors`: how many blocks share the columns of a part */
     u32 absolute;     /* an index is the row's number, not that within its part */
