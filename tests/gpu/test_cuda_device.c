@@ -788,6 +788,46 @@ static void compiler_fails(void **state) {
     check_nothing_left();
 }
 
+/* The usual calls wait for no compiler: the library has their programs (src/cuda/programs.cmake). */
+static void usual_calls_compile_nothing(void **state) {
+    static const tally_op ops[] = {TALLY_SUM, TALLY_MEAN,   TALLY_MIN, TALLY_MAX,
+                                   TALLY_VAR, TALLY_ARGMAX, TALLY_STD, TALLY_NORM2};
+    static const tally_type types[] = {TALLY_F32, TALLY_BF16, TALLY_F64, TALLY_I32};
+    static const uint64_t x[64 * 40];
+    static char out[2][64 * 40 * 8];
+    static const struct {
+        unsigned dims;
+        size_t length[3];
+        uint32_t axes; /* a bit each */
+    } shapes[] = {{2, {12, 200}, 2},   {2, {12, 200}, 1},   {2, {400, 4}, 2},
+                  {2, {4, 400}, 1},    {2, {400, 6}, 1},    {3, {4, 20, 24}, 2},
+                  {3, {4, 20, 24}, 4}, {3, {4, 20, 24}, 1}, {3, {4, 20, 24}, 6},
+                  {3, {4, 20, 24}, 3}};
+    (void)state;
+    if (!TALLY_CUDA_HAS_IMAGES) skip();
+    tally_device *device = opened("cuda:0");
+    setenv("TALLY_CUDA_DOUBLE_NVRTC", "11", 1); /* every compilation fails */
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            const tally_problem problem = {.op = ops[o], .type = types[t]};
+            tally_value value;
+            assert_ok(tally_reduce(device, &problem, x, NULL, 1000, &value));
+            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+                const tally_shape shape = {.cut = TALLY_AXES,
+                                           .dims = shapes[s].dims,
+                                           .length = shapes[s].length,
+                                           .axes = shapes[s].axes};
+                void *const got[] = {out[0]}, *const wanted[] = {out[1]};
+                assert_ok(tally_reduce_shaped(NULL, &problem, &shape, x, NULL, wanted));
+                assert_ok(tally_reduce_shaped(device, &problem, &shape, x, NULL, got));
+                assert_memory_equal(out[0], out[1], sizeof out[0]);
+            }
+        }
+    unsetenv("TALLY_CUDA_DOUBLE_NVRTC");
+    tally_close(device);
+    check_nothing_left();
+}
+
 static void opened_many_times(void **state) {
     const struct job job = {ARRAY, TALLY_SUM, TALLY_F32, 300};
     (void)state;
@@ -865,6 +905,7 @@ int main(void) {
         cmocka_unit_test(out_of_memory),
         cmocka_unit_test(old_driver),
         cmocka_unit_test(compiler_fails),
+        cmocka_unit_test(usual_calls_compile_nothing),
         cmocka_unit_test(errors_without_names),
         cmocka_unit_test(read_roof),
         cmocka_unit_test(going_on),
