@@ -1071,8 +1071,9 @@ typedef struct tally_own_far {
         *counts; /* windows of the input, in elements, ascending, apart from each other */
     size_t
         windows; /* 0: all of the arrays is there, zeros, of which the kernel may touch some thousand pages */
-    uint64_t n;    /* elements of the whole input */
-    unsigned told; /* threads of a block, as the kernel is told; 0: those that run */
+    uint64_t n;     /* elements of the whole input */
+    unsigned told;  /* threads of a block, as the kernel is told; 0: those that run */
+    unsigned first; /* threadIdx.x of the first thread that runs, without windows */
 } tally_own_far;
 
 /* How a host launches it: once. */

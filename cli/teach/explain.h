@@ -24,11 +24,12 @@ struct step_sums {
 };
 struct step_sums sum_step(const tally_ladder_step *step);
 
-/* A lesson's bound on a count: a repair is right only if no block counts more than `most`. */
+/* What a lesson asks for beside a right result. A bound on a count: a repair is right only if no block counts more than
+ * `most`. Or neighbours: each value that a thread stores or passes on must be of elements that follow each other. */
 struct explain_goal {
     unsigned lesson;
-    const char *what;
-    size_t place; /* of the count in tally_ladder_counts */
+    const char *what; /* is counted; NULL: neighbours are asked for */
+    size_t place;     /* of the count in tally_ladder_counts */
     uint64_t most;
     unsigned block; /* for which that is asked; 0: for any */
 };

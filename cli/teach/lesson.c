@@ -33,11 +33,12 @@ const char lesson_help[] =
     "  --json            the verdict as JSON, as by 'tally explain --kernel'\n"
     "  --help            this text\n";
 
-/* Three lessons ask for a low count, too, as a repair without it is right and misses the point. */
+/* Three lessons ask for a low count, too, and one for an order, as a repair without that is right and misses the point. */
 static const struct explain_goal goals[] = {
     {1, "branches that diverge", offsetof(tally_ladder_counts, divergent), 10, 0},
     {11, "bank conflicts", offsetof(tally_ladder_counts, bank_conflicts), 0, 0},
-    {12, "atomics", offsetof(tally_ladder_counts, atomics), 1, 256}};
+    {12, "atomics", offsetof(tally_ladder_counts, atomics), 1, 256},
+    {.lesson = 13}};
 
 /* Returns the lesson's file, or the repaired one; NULL where there is no such lesson. */
 static const struct embedded *find_lesson(unsigned number, bool repaired) {

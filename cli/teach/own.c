@@ -402,6 +402,7 @@ static int run_shut(const struct work *w, const struct own_options *o,
     struct own_kernel k = {.line = w->kernel->line,
                            .template_block = w->kernel->takes_block ? w->threads : 0,
                            .block_count = w->own.block_count,
+                           .is_serial = w->kernel->is_serial,
                            .is_flat = w->own.is_flat,
                            .width = w->own.width,
                            .height = w->own.height};

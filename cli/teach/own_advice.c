@@ -67,6 +67,11 @@ static const struct row rows[] = {
      "lessons/08_unwritten.cu"},
     {"stack", -1, "A GPU keeps few variables in registers; the others make every access slow.",
      "Keep fewer elements in each thread.", "lessons/12_shuffles.cu"},
+    {"endless", 1,
+     "The condition of the loop never becomes false: its counter stands still, or comes back to "
+     "where it was. Halving a 0 gives 0, and an unsigned is never below 0.",
+     "Look at what the loop changes in each turn, and at the value with which it is to end.",
+     "lessons/01_first_tree.cu"},
     {"endless", -1,
      "A thread that waits for another by asking again and again may wait for one that cannot run: "
      "the lanes of "
@@ -143,8 +148,9 @@ void own_advise_fault(const struct own_session *s, const struct own_run *run,
                       struct own_advice *out) {
     static const char *const kinds[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
                                         "race", "stack",   "endless", "order",     "shuffle"};
-    (void)s;
-    advise(kinds[run->result.fault], run->result.detail, out);
+    const bool waits = strstr(s->kernel->text, "atomic") || strstr(s->kernel->text, "volatile");
+    const bool is_endless = run->result.fault == TALLY_OWN_ENDLESS;
+    advise(kinds[run->result.fault], is_endless ? !waits : run->result.detail, out);
 }
 
 const char *own_identity_words(tally_op op, tally_type type) {
@@ -180,6 +186,11 @@ void own_advise_finding(const struct own_session *s, const char *kind, struct ow
             "Look whether every element is combined once, and whether what starts and pads is the "
             "identity of %s, which is %s.",
             tally_op_name(s->op), own_identity_words(s->op, type));
+    if (strcmp(kind, "lengths") == 0 && strstr(s->kernel->text, "atomicCAS"))
+        snprintf(out->mend, sizeof out->mend,
+                 "An atomicCAS() that finds another value changes nothing: try again, in a loop, "
+                 "until it returns the value that was expected. Else look at the elements that are "
+                 "left out or counted twice.");
     if (strcmp(kind, "data") != 0) return;
     if (s->op == TALLY_MIN || s->op == TALLY_MAX || s->op == TALLY_PROD)
         snprintf(out->mend, sizeof out->mend,

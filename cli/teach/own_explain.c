@@ -637,10 +637,75 @@ static int verdict_of(const struct report *r, int written) {
     return written == STATUS_OK ? r->j.status : OWN_NOT_JUDGED;
 }
 
+/* ---- Neighbours ---- */
+
+/* The first value that is of elements which do not follow each other: bit i is element i. */
+struct apart {
+    uint64_t elements;
+    unsigned line;
+};
+
+static bool follow_each_other(uint64_t elements) {
+    const uint64_t run = elements ? elements >> __builtin_ctzll(elements) : 0;
+    return (run & (run + 1)) == 0;
+}
+
+/* Looks at each value that a thread stores or gives away, with the elements of OWN_POWERS. */
+static void find_apart(void *context, const tally_ladder_step *step) {
+    struct apart *out = context;
+    for (size_t i = 0; i < step->accesses && !out->elements; i++) {
+        const tally_ladder_access *a = &step->access[i];
+        const bool gives = a->act == TALLY_LADDER_EXCHANGE;
+        if (!gives && a->act != TALLY_LADDER_WRITE && a->act != TALLY_LADDER_ATOMIC) continue;
+        for (uint32_t lanes = a->lanes; lanes && !out->elements; lanes &= lanes - 1) {
+            const unsigned lane = (unsigned)__builtin_ctz(lanes);
+            const tally_value *v = gives ? &a->given[lane] : &a->value[lane];
+            tally_value real;
+            if (tally_value_convert(v, TALLY_F64, &real) != TALLY_OK || !(real.as.f64 >= 0) ||
+                real.as.f64 >= 0x1p24)
+                continue;
+            if (follow_each_other((uint64_t)real.as.f64)) continue;
+            *out = (struct apart){(uint64_t)real.as.f64, a->line};
+        }
+    }
+}
+
+/* A right kernel that combines elements which are no neighbours is no repair where the lesson is about their order. */
+static void hold_against_order(struct report *r) {
+    static const uint64_t lengths[] = {16, 13};
+    struct own_session with = r->session;
+    with.accesses = true;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct apart a = {0};
+        struct own_run run;
+        char list[100] = "";
+        if (!own_host_run(&with, &r->j.host, lengths[i], OWN_POWERS, 0, find_apart, &a, &run))
+            return;
+        if (!a.elements) continue;
+        for (uint64_t left = a.elements; left; left &= left - 1)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%d",
+                     left == a.elements    ? ""
+                     : (left & (left - 1)) ? ", "
+                                           : " and ",
+                     __builtin_ctzll(left));
+        r->j.status = OWN_WRONG;
+        snprintf(r->j.verdict, sizeof r->j.verdict,
+                 "no repair yet: its result is right, but with n = %" PRIu64
+                 " line %u has a value of the elements %s, and the lesson asks for values of "
+                 "neighbours only",
+                 run.n, a.line, list);
+        return;
+    }
+}
+
 /* A right kernel that does more of something than the lesson asks for is no repair. */
 static void hold_against_goal(struct report *r) {
     const struct explain_goal *g = r->e->goal;
     uint64_t count;
+    if (!g->what) {
+        hold_against_order(r);
+        return;
+    }
     memcpy(&count, (const char *)&r->run.result.counts + g->place, sizeof count);
     const uint64_t each = (count + r->run.grid - 1) / r->run.grid;
     if (each <= g->most) return;

@@ -211,6 +211,9 @@ static struct number datum(const struct own_session *s, enum own_data data, uint
     if (data <= OWN_UNIT) {
         v.whole = data == OWN_DATA ? small(s->op, type, i) : data == OWN_ONES || i == unit;
         v.real = (double)v.whole;
+    } else if (data == OWN_POWERS) {
+        v.whole = INT64_C(1) << i;
+        v.real = (double)v.whole;
     } else if (!is_float(type)) {
         v.whole = whole_number(data, s->op, type, i, n, h);
     } else if (s->op == TALLY_PROD) {
@@ -648,16 +651,17 @@ bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_
 }
 
 bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, unsigned told,
-                     struct own_run *r) {
+                     unsigned first, struct own_run *r) {
     enum { LANES = 32 };
     const unsigned blocks[] = {0, grid / 2, grid - 1};
-    const uint64_t share = LANES * (n / ((uint64_t)grid * told));
+    const uint64_t share = LANES * ((n - first) / ((uint64_t)grid * told));
     memset(r, 0, sizeof *r);
     *r = (struct own_run){.n = n, .length = n, .grid = grid, .block = LANES, .is_right = true};
     r->length = length_for(s, told, n);
     r->shared_bytes = shared_for(s, 1, BLOCK_MAX / 4);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks && r->is_right; i++) {
-        const tally_own_far far = {.blocks = blocks + i, .block_count = 1, .n = n, .told = told};
+        const tally_own_far far = {
+            .blocks = blocks + i, .block_count = 1, .n = n, .told = told, .first = first};
         tally_own_launch how = launch_of(s, r, NULL, NULL);
         if (i && blocks[i] == blocks[i - 1]) continue;
         how.n = 0;
@@ -770,6 +774,7 @@ bool own_host_at(const struct own_session *s, unsigned block, const struct own_h
     *out = *like;
     out->block = block;
     if (s->kernel->template_block && block != s->kernel->template_block) return false;
+    if (like->is_serial) return false;
     if (like->form == OWN_ONE_BLOCK) return true;
     if (!probe(s, block, like->shared_per_thread, &seen)) return false;
     read_probe(&seen, block, out);
@@ -810,7 +815,7 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
             best = score;
             *out = trial;
         }
-    /* Several blocks make it wrong: one that walks the whole array may make it right. */
+    /* Several blocks make it wrong: one that walks the whole array may make it right, or leave another fault alone. */
     const bool may_be_one = best >= 0 && best < 3 && !s->options->grid &&
                             out->form != OWN_ONE_BLOCK && !out->combines &&
                             is_wrong_by_blocks(s, out);
@@ -824,9 +829,13 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
         /* One that takes n is to walk an array of any length; one that does not may be for its block's only. */
         const int score = s->kernel->is.length ? try(s, &trial, 8 * (uint64_t)trial.block + 5)
                                                : find_one_block(s, &trial);
-        if (score < 3 && (score < 2 || best >= 2)) continue;
+        if (score <= best) continue;
         best = score;
         *out = trial;
+    }
+    if (s->kernel->is_serial && best < 3 && !s->block && !s->options->grid) {
+        struct own_host trial = {.form = OWN_ONE_BLOCK, .block = 1, .is_serial = true};
+        if (try(s, &trial, 77) == 3) best = 3, *out = trial;
     }
     if (best >= 0) return true;
     if (s->work && *s->work > OWN_WORK_MOST) return false; /* report() writes the line */
@@ -851,6 +860,8 @@ void own_host_words(const struct own_session *s, const struct own_host *h, const
     room -= used < (int)room ? (size_t)used : room - 1;
     if (h->form == OWN_ONE_BLOCK && h->per_thread && !s->block)
         snprintf(at, sizeof at, "one block of n%s threads", h->per_thread == 2 ? " / 2" : "");
+    else if (h->is_serial)
+        snprintf(at, sizeof at, "one thread");
     else if (h->form == OWN_ONE_BLOCK)
         snprintf(at, sizeof at, "one block");
     else if (h->form == OWN_SEGMENTS && h->segment == 1)

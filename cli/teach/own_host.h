@@ -22,6 +22,7 @@ struct own_host {
     uint64_t segment;
     unsigned grid;              /* blocks, where that does not follow from n; 0: it does */
     bool must_be_one;           /* several blocks make it wrong, and one block right */
+    bool is_serial;             /* one thread: more make it wrong */
     bool seems_endless;         /* a short trial did not end */
     bool combines;              /* the last block makes the result of what the others leave */
     unsigned shared_per_thread; /* elements of an array without a size, a thread */
@@ -39,7 +40,8 @@ enum own_data {
     OWN_WIDTH,  /* they need all bits of their type, or those of the sum do */
     OWN_SPREAD, /* floats of very different size: a sum is right within own_run.bound */
     OWN_TIES,   /* one magnitude, both signs */
-    OWN_DATA_KINDS
+    OWN_DATA_KINDS,
+    OWN_POWERS /* element i is 2^i: a sum of some of at most 24 elements tells which; no verdict rests on it */
 };
 /* Returns the data in words: "numbers of both signs". */
 const char *own_data_words(enum own_data data);
@@ -109,10 +111,11 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
 bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_t n, unsigned grid,
                   struct own_run *out);
 /* Runs a warp of some blocks of a launch for n elements, blocks that are told of `told` threads, and sees whether each lane
- * reads as many elements as are its share; n is a multiple of grid * told. Of the result nothing is known. false: it cannot be
- * tried, and no line is written. */
+ * reads as many elements as are its share. The warp's threads are told the numbers from `first` on: a lane is then where the
+ * thread of that number modulo `told` comes in a later round. n and first are multiples of grid * told. Of the result nothing is
+ * known. false: it cannot be tried, and no line is written. */
 bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, unsigned told,
-                     struct own_run *out);
+                     unsigned first, struct own_run *out);
 /* The number of a run as a value of the kernel's type. */
 void own_host_value(const struct own_session *s, double number, tally_value *out);
 /* The elements of OWN_DATA, which the caller frees; NULL without memory. */

@@ -219,6 +219,10 @@ static struct pattern find_pattern(const struct own_judgement *j) {
                  {is_power, s},
                  {h->segment ? is_multiple : NULL, s},
                  {is_even, s},
+                 {is_multiple, 4},
+                 {is_multiple, 8},
+                 {is_multiple, 16},
+                 {is_multiple, 32},
                  {is_at_most, s},
                  {is_power_of_two_at_most, s},
                  {is_at_most, most},
@@ -235,6 +239,10 @@ static struct pattern find_pattern(const struct own_judgement *j) {
     if (p.is == is_power)
         snprintf(p.words, sizeof p.words,
                  "right %swhere n is a power of two, and wrong for every other length tried", only);
+    else if (p.is == is_multiple && p.s != h->segment)
+        snprintf(p.words, sizeof p.words,
+                 "right %swhere n is a multiple of %" PRIu64 ", and for no other length tried",
+                 only, p.s);
     else if (p.is == is_multiple)
         snprintf(p.words, sizeof p.words,
                  "right %swhere n is a multiple of the segment, which is %" PRIu64
@@ -450,7 +458,7 @@ static void try_blocks(struct own_judgement *j, const struct pattern *p) {
     const struct own_session *s = j->session;
     char wrong[160], right[160];
     struct own_run runs[OWN_TRIED_BLOCKS_MAX];
-    const bool is_fixed = s->block || s->kernel->template_block ||
+    const bool is_fixed = s->block || s->kernel->template_block || j->host.is_serial ||
                           (j->host.form == OWN_ONE_BLOCK && j->host.per_thread);
     j->blocks[j->block_count++] =
         (struct own_tried_block){.threads = j->host.block, .runs = true, .right = true};
@@ -522,12 +530,12 @@ static void try_orders(struct own_judgement *j) {
         }
 }
 
-/* Tries other grids. A grid sized to the device may have more blocks than a block has threads. */
-static void try_grids(struct own_judgement *j) {
+/* Tries other grids, if no length is wrong with the host's own. A grid sized to the device may have more blocks than a block has threads. */
+static void try_grids(struct own_judgement *j, const struct pattern *p) {
     /* Elements a thread, of which the fourth part are 16-byte loads, and four of these are under way together. */
     enum { EACH = 14 };
     const unsigned b = j->host.block, grids[] = {1, 2, 3, b + 1, 2 * b + 3};
-    if (j->host.form != OWN_WHOLE_GRID || j->session->options->grid) return;
+    if (j->host.form != OWN_WHOLE_GRID || j->session->options->grid || p->is != is_any) return;
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         struct own_host h = j->host;
         struct own_run run;
@@ -537,9 +545,10 @@ static void try_grids(struct own_judgement *j) {
         if (!own_host_run(j->session, &h, n, OWN_DATA, 0, NULL, NULL, &run)) return;
         if (is_good(&run) || (own_leaves(&run) && grids[i] > 3)) continue;
         own_judge_note(j, &run);
+        if (run.is_right) return; /* the fault says what is wrong */
         say_values(&run, values);
-        find(j, "grid", "with %u blocks of %u threads, n = %" PRIu64 ", %s", run.grid, run.block,
-             run.n, run.is_right ? "it has a fault" : values);
+        find(j, "grid", "with %u block%s of %u threads, n = %" PRIu64 ", %s", run.grid,
+             run.grid == 1 ? "" : "s", run.block, run.n, values);
         return;
     }
 }
@@ -609,6 +618,22 @@ static bool try_windows(struct own_judgement *j, uint64_t about) {
     return true;
 }
 
+/* The same for one block whose stride is a number of the text, the threads of that block. So many rounds would take too long:
+ * the lanes begin a few rounds before the end, or before an int wraps. */
+static void try_last_rounds(struct own_judgement *j, uint64_t about) {
+    enum { ROUNDS = 8, EARLIER = 64 };
+    const unsigned block = j->host.block;
+    const uint64_t round = block, wraps = UINT64_C(1) << 31;
+    const uint64_t far = about > wraps ? wraps + ROUNDS / 2 * round : about / round * round;
+    struct own_run run;
+    if (!own_host_shares(j->session, (EARLIER + ROUNDS) * round, 1, block, EARLIER * block, &run) ||
+        !run.is_right || wraps % round ||
+        !own_host_shares(j->session, far, 1, block, (unsigned)(far - ROUNDS * round), &run))
+        return;
+    j->far = run.n;
+    if (!run.is_right) tell_far(j, &run, false);
+}
+
 /* Runs a warp of some blocks of so many threads that few rounds are left to each: of one block, or of blocks that share the array
  * in another way than by segments. One block, or the blocks that were asked for, are told of more threads than blocks have. The
  * lanes must read their share of a short array, or nothing is known. */
@@ -624,15 +649,19 @@ static void try_shares(struct own_judgement *j, uint64_t about) {
         told /= 2;
     const uint64_t round = (uint64_t)ROUNDS * grid * told;
     struct own_run run;
-    if (s->options->width || (is_one && j->host.per_thread) ||
-        !own_host_shares(s, (uint64_t)ROUNDS * short_grid * told, short_grid, told, &run) ||
-        !run.is_right || !own_host_shares(s, about / round * round, grid, told, &run))
+    if (s->options->width || (is_one && j->host.per_thread)) return;
+    if (!own_host_shares(s, (uint64_t)ROUNDS * short_grid * told, short_grid, told, 0, &run) ||
+        !run.is_right) {
+        if (is_one) try_last_rounds(j, about);
         return;
+    }
+    if (!own_host_shares(s, about / round * round, grid, told, 0, &run)) return;
     j->far = run.n;
     if (!run.is_right)
         tell_far(j, &run, false);
     else if (tally_type_size(s->kernel->is.length_type) == 8 &&
-             own_host_shares(s, BEYOND_32_BITS / round * round, grid, told, &run) && !run.is_right)
+             own_host_shares(s, BEYOND_32_BITS / round * round, grid, told, 0, &run) &&
+             !run.is_right)
         tell_far(j, &run, true);
 }
 
@@ -684,7 +713,9 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
     else if (all)
         snprintf(j->verdict, sizeof j->verdict,
                  "right for all %zu lengths tried, from 1 to %" PRIu64 "%s", right, most,
-                 j->host.must_be_one ? ", launched as one block; with several it is wrong" : "");
+                 j->host.is_serial     ? ", launched as one thread; with several it is wrong"
+                 : j->host.must_be_one ? ", launched as one block; with several it is wrong"
+                                       : "");
     else if (j->endless)
         snprintf(j->verdict, sizeof j->verdict, "wrong: with n = %" PRIu64 " it does not end",
                  most);
@@ -719,15 +750,20 @@ static void say_tried(struct own_judgement *j) {
     const size_t room = sizeof j->tried_words;
     size_t used = 0;
 #define ADD(...) used += (size_t)snprintf(text + used, used < room ? room - used : 0, __VA_ARGS__)
-    ADD("%zu lengths from %" PRIu64 " to %" PRIu64, j->tried_count, j->tried[0].n,
-        j->tried[j->tried_count - 1].n);
+    if (j->tried_count == 1)
+        ADD("n = %" PRIu64, j->tried[0].n);
+    else
+        ADD("%zu lengths from %" PRIu64 " to %" PRIu64, j->tried_count, j->tried[0].n,
+            j->tried[j->tried_count - 1].n);
     const struct own_options *o = j->session->options;
     const size_t count = o->width ? 0 : list_blocks(j, true, true, blocks);
     if (o->width && o->width * o->height == o->block)
         ADD("; blocks of %ux%u threads", o->width, o->height);
     else if (o->width)
         ADD("; blocks of %ux%ux%u threads", o->width, o->height, o->block / (o->width * o->height));
-    if (j->host.form == OWN_ONE_BLOCK && j->host.per_thread && !j->session->block)
+    if (j->host.is_serial)
+        ADD("; one thread");
+    else if (j->host.form == OWN_ONE_BLOCK && j->host.per_thread && !j->session->block)
         ADD("; blocks as large as n needs");
     else if (count)
         ADD(j->block_count > 1 ? "; right with blocks of %s threads" : "; blocks of %s threads",
@@ -761,7 +797,7 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
         try_blocks(j, &p);
         try_again(j);
         try_orders(j);
-        try_grids(j);
+        try_grids(j, &p);
         try_few_blocks(j);
         try_far(j, &p);
         size_t right = 0;

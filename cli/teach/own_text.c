@@ -2,9 +2,10 @@
  * own_text.c - see own_text.h.
  *
  * The text is never understood as a compiler would: it is cut into declarations at top level, and of these
- * the device's are kept. Within them three things are written otherwise: an array `extern __shared__`
- * loses that word, as it is defined elsewhere; a variable of the device's gets a section; and a type that a
- * pointer or a shared array holds becomes own::element_t<type>, whose operators the model sees.
+ * the device's are kept. Within them four things are written otherwise: an array `extern __shared__`
+ * loses that word, as it is defined elsewhere; a variable of the device's gets a section; a type that a
+ * pointer or a shared array holds becomes own::element_t<type>, whose operators the model sees; and around both arms of
+ * `c ? a : b` stands OWN_ARM(), which chooses the type of a number and an element.
  */
 #include "teach/own_text.h"
 
@@ -33,6 +34,7 @@ struct reader {
     size_t edit_count;
     char types[TYPES_MAX][OWN_NAME]; /* names of types that the text defines */
     size_t type_count;
+    bool helps_to_number; /* a macro, or a function that is no kernel, asks which thread it is */
     struct own_text *out;
 };
 
@@ -164,12 +166,65 @@ static bool is_defined_type(const struct reader *r, struct token t) {
     return false;
 }
 
+/* ---- Edits ---- */
+
+static void edit(struct reader *r, unsigned whom, size_t from, size_t to, const char *format,
+                 const char *text) {
+    if (r->edit_count == EDITS_MAX) return;
+    struct edit *e = &r->edits[r->edit_count++];
+    *e = (struct edit){.from = from, .to = to, .whom = whom};
+    snprintf(e->text, sizeof e->text, format, text);
+}
+
+/* ---- Arms ---- */
+
+/* The end of the arm of a `?` that begins at `from`: its `:`, or what ends the expression. */
+static size_t end_of_arm(const struct reader *r, size_t from, size_t end, bool is_first) {
+    int depth = 0, inner = 0;
+    for (size_t i = from; i < end; i++) {
+        const char c = r->clean[i];
+        const bool is_mark = c == ':' && r->clean[i + 1] != ':' && r->clean[i - 1] != ':';
+        depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+        if (depth < 0) return i;
+        if (depth > 0) continue;
+        if (c == ';' || (c == ',' && !is_first)) return i;
+        if (is_mark && inner == 0) return i;
+        inner += (c == '?') - is_mark;
+    }
+    return end;
+}
+
+/* Puts OWN_ARM() around an arm. A single number of digits has its type anyhow, and may be a pointer's 0. */
+static void wrap_arm(struct reader *r, size_t from, size_t end) {
+    const struct token first = next(r, from, end);
+    if (first.from == end || next(r, first.to, end).from < end ||
+        !isdigit((unsigned char)r->clean[first.from])) {
+        edit(r, FOR_MODEL, from, from, "%s", " OWN_ARM(");
+        edit(r, FOR_MODEL, end, end, "%s", ")");
+    }
+}
+
+static void wrap_arms(struct reader *r, size_t from, size_t end) {
+    for (struct token t = find(r, from, end, "?"); t.from < end; t = find(r, t.to, end, "?")) {
+        const size_t mark = end_of_arm(r, t.to, end, true);
+        if (mark == end || r->clean[mark] != ':' || next(r, t.to, end).from == mark) continue;
+        wrap_arm(r, t.to, mark);
+        wrap_arm(r, mark + 1, end_of_arm(r, mark + 1, end, false));
+    }
+}
+
 /* ---- Directives ---- */
 
 static const char *const integer_words[] = {
     "int",     "unsigned", "signed",  "long",    "short",    "char",     "uint",     "int8_t",
     "int16_t", "int32_t",  "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", NULL};
 static const char *const real_words[] = {"float", "double", NULL};
+
+/* Returns whether [from, end) asks which thread it is. */
+static bool numbers_threads(const struct reader *r, size_t from, size_t end) {
+    return has(r, from, end, "threadIdx") || has(r, from, end, "this_thread_block") ||
+           has(r, from, end, "coalesced_threads");
+}
 
 /* Returns whether a number of that name is about warps or about elements a thread, and no block's. */
 static bool names_a_warp(const struct reader *r, struct token t) {
@@ -225,6 +280,8 @@ static bool read_directives(struct reader *r, char *why, size_t room, unsigned *
                 return false;
             } else if (word.from < end && is(r, word, "define")) {
                 note_define(r, word.to, end);
+                r->helps_to_number |= numbers_threads(r, word.to, end);
+                wrap_arms(r, word.to, end);
             }
             blank(r->clean, i, end);
         }
@@ -245,15 +302,7 @@ static size_t past_closing(const struct reader *r, size_t open, size_t end) {
     return end;
 }
 
-/* ---- Edits ---- */
-
-static void edit(struct reader *r, unsigned whom, size_t from, size_t to, const char *format,
-                 const char *text) {
-    if (r->edit_count == EDITS_MAX) return;
-    struct edit *e = &r->edits[r->edit_count++];
-    *e = (struct edit){.from = from, .to = to, .whom = whom};
-    snprintf(e->text, sizeof e->text, format, text);
-}
+/* ---- Types ---- */
 
 /* The end of the type that begins at token t: `unsigned int`, or a name that the text defines. t.from where
  * none begins. */
@@ -388,6 +437,19 @@ static void note_strides(struct reader *r, size_t from, size_t end) {
 }
 
 /* Edits what a kept declaration, [from, end), needs. */
+/* Has the lambda whose `[` is at `open` put into the kernel, where the model sees each of its accesses. */
+static void inline_lambda(struct reader *r, size_t open, size_t end) {
+    struct token t = next(r, past_closing(r, open, end), end);
+    while (t.from < end && (is(r, t, "__device__") || is(r, t, "__host__")))
+        t = next(r, t.to, end);
+    if (t.from == end || !is(r, t, "(")) return;
+    size_t at = past_closing(r, t.from, end);
+    for (t = next(r, at, end); is(r, t, "mutable") || is(r, t, "constexpr") || is(r, t, "noexcept");
+         t = next(r, at, end))
+        at = t.to;
+    edit(r, FOR_MODEL, at, at, "%s", " __attribute__((always_inline))");
+}
+
 static void edit_declaration(struct reader *r, size_t from, size_t end) {
     static const char *const passed[] = {"volatile", "const", "static", "__align__", NULL};
     struct token before = {from, from};
@@ -397,6 +459,9 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
         if (is(r, before, "]") && (is(r, t, "__device__") || is(r, t, "__host__"))) {
             edit(r, FOR_MODEL, t.from, t.to, "%s", ""); /* of a lambda */
             t = before;
+        } else if (is(r, t, "[") && !is_name(r->clean[before.from]) && !is(r, before, ")") &&
+                   !is(r, before, "]") && !is(r, before, "[")) {
+            inline_lambda(r, t.from, end);
         } else if (is(r, t, "__shared__")) {
             is_shared = true;
             note_lengths(r, t.to, find(r, t.to, end, ";").from);
@@ -821,7 +886,10 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
     note_types(r, from, head);
     if (!has_body || is(r, next(r, from, end), "enum")) note_constant(r, from, end);
     if (has(r, from, head, "__global__")) {
+        const size_t before = r->out->kernel_count;
         if (has_body && !note_kernel(r, from, head, why, room, line)) return false;
+        if (r->out->kernel_count > before)
+            r->out->kernels[before].is_serial = !numbers_threads(r, head, end);
     } else if (device.from < head) {
         const struct token open = find(r, from, head, "("), equals = find(r, from, head, "=");
         const bool is_function = open.from < equals.from && open.from < head;
@@ -834,9 +902,11 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
         blank(r->bytes, from, end);
         return true;
     }
+    if (!has(r, from, head, "__global__")) r->helps_to_number |= numbers_threads(r, from, end);
     note_functor(r, from, end);
     if (find_absent(r, from, end, why, room, line)) return false;
     edit_declaration(r, from, end);
+    wrap_arms(r, from, end);
     edit_for_opencl(r, from, end);
     drop_template(r, from, head, has(r, from, head, "__global__"));
     note_warp_words(r, from, end);
@@ -886,7 +956,9 @@ static bool read_declarations(struct reader *r, char *why, size_t room, unsigned
 
 static int by_place(const void *a, const void *b) {
     const struct edit *x = a, *y = b;
-    return (x->from > y->from) - (x->from < y->from);
+    if (x->from != y->from) return (x->from > y->from) - (x->from < y->from);
+    return (x->to > y->to) -
+           (x->to < y->to); /* an insertion stands before what is replaced there */
 }
 
 /* The file with the edits that are for one reader. */
@@ -930,6 +1002,8 @@ static bool read_all(struct reader *r, char *why, size_t room, unsigned *line) {
     r->out->needs_t = has(r, 0, r->length, "T") && !defines;
     r->out->is_cut = r->out->kernel_count == 0 && has(r, 0, r->length, "__global__");
     *line = 0;
+    for (size_t i = 0; i < r->out->kernel_count; i++)
+        r->out->kernels[i].is_serial &= !r->helps_to_number;
     r->out->is_flat = true;
     for (struct token t = find(r, 0, r->length, "threadIdx"); t.from < r->length;
          t = find(r, t.to, r->length, "threadIdx")) {

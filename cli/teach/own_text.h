@@ -21,6 +21,7 @@ struct own_function {
     unsigned line;
     char arguments[200]; /* what its template's parameters are taken to be; "" where it is none */
     bool takes_block;    /* one of them is the threads of a block */
+    bool is_serial;      /* it does not ask which thread it is: it may be one thread's */
 };
 
 /* Where the text of a kernel, or what is made of it, names the threads of its block. */

@@ -1,6 +1,6 @@
 /*
- * Task: Write a kernel that combines neighbours only, with threads side by side. (--draw shows the order; the
- *   verdict is about the sum.)
+ * Task: Write a kernel that combines neighbours only, with threads side by side: each value that a thread stores or
+ *   passes on is of elements that follow each other. (--draw shows the order.)
  * Hint: Which elements does growing combine in step 2, and which of its threads are at work?
  * Hint: left = 2 * stride * threadIdx.x keeps the first threads at work, whatever the stride is.
  * Why: With strides that grow, each value stands for a run of neighbours, and a step joins two runs that touch,

@@ -174,8 +174,11 @@ static tally_status find_roles(const struct own_kernel *k, struct roles *r) {
         parameter_name(k, i, name);
         if (p->kind == OWN_OTHER)
             return fail(TALLY_EUNSUPPORTED,
-                        "kernel %s: parameter %s is neither a pointer to numbers nor an integer",
-                        k->name, name);
+                        "kernel %s: parameter %s is neither a pointer to numbers nor an integer%s",
+                        k->name, name,
+                        p->bytes ? ""
+                                 : "; for wide loads take float * and cast it in the kernel, as in "
+                                   "(const float4 *)input");
         if (p->kind == OWN_INTEGER && r->length >= 0)
             return fail(TALLY_EUNSUPPORTED,
                         "kernel %s takes two integers: nobody knows what to pass for %s", k->name,
@@ -686,6 +689,7 @@ static tally_status launch_on_pages(tally_own *own, struct teller *t) {
                             .grid = how->grid,
                             .block = how->block,
                             .told = far->told,
+                            .first = far->first,
                             .only = far->blocks,
                             .only_count = (unsigned)far->block_count,
                             .on_absent = own_pages_touch,
@@ -694,7 +698,7 @@ static tally_status launch_on_pages(tally_own *own, struct teller *t) {
                             .shared = shared,
                             .forgives = 1};
     model_counts counts = {0};
-    model_set_patience(own->device, how->patience);
+    model_set_patience(own->device, how->patience, how->patience);
     const model_status ran = model_run(own->device, &l, &counts);
     t->out->is_complete = ran == MODEL_OK;
     t->out->work = model_work(own->device);
@@ -759,7 +763,8 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                             .work_most = how->work_most,
                             .accesses = listener->on_step && how->accesses};
     model_counts counts = {0};
-    model_set_patience(d, how->patience ? how->patience : 16 * (uint64_t)how->n + 4096);
+    model_set_patience(d, how->patience ? how->patience : 16 * (uint64_t)how->n + 4096,
+                       3 * (uint64_t)how->n + 4096);
     const model_status ran = model_run(d, &l, &counts);
     status = ran == MODEL_OK || ran == MODEL_EFAULT ? TALLY_OK : TALLY_ENOMEM;
     t->out->is_complete = ran == MODEL_OK;

@@ -25,7 +25,7 @@ static model_status fail(model_device *d, model_status status, const char *text)
 model_status model_open(model_device **out) {
     model_device *d = calloc(1, sizeof *d);
     if (!d) return MODEL_ENOMEM;
-    d->patience = UINT64_C(1) << 26;
+    d->patience = d->barriers_most = UINT64_C(1) << 26;
     d->epoch = 1;
     d->lanes = calloc(MODEL_BLOCK_MAX, sizeof *d->lanes);
     d->stacks = mmap(NULL, MODEL_BLOCK_MAX * STACK, PROT_READ | PROT_WRITE,
@@ -86,8 +86,9 @@ const model_fault *model_stray_shuffle(const model_device *d) {
     return &d->stray;
 }
 
-void model_set_patience(model_device *d, uint64_t blocks) {
+void model_set_patience(model_device *d, uint64_t blocks, uint64_t barriers) {
     d->patience = blocks;
+    d->barriers_most = barriers;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */

@@ -159,7 +159,7 @@ unsigned model_threads_y(void);
 unsigned model_threads_z(void);
 
 unsigned model_thread_x(void) {
-    return model_now->lane->x;
+    return model_now->launch->first + model_now->lane->x;
 }
 
 unsigned model_thread_y(void) {
@@ -340,8 +340,11 @@ void model_on_atomic(void *p, unsigned size, uintptr_t site) {
     on_atomic(p, size, 0, site);
 }
 
-/* model_on_atomic() for a compare and swap. */
+/* model_on_atomic() for a compare and swap. The lanes of a warp run in step, so that all of them have read before the first
+ * one swaps: a swap that fails must be tried again. */
 void model_on_swap(void *p, unsigned size, uintptr_t site) {
+    model_now->lane->site = site;
+    schedule_yield(model_now);
     on_atomic(p, size, ACCESS_SWAP, site);
 }
 

@@ -201,6 +201,7 @@ struct model_device {
     bool strides_differ;
     uint64_t work, work_most; /* of the launch: basic blocks that lanes have run */
     uint64_t patience, spent; /* basic blocks that a warp may run between two barriers, and has */
+    uint64_t barriers_most;   /* that a block may pass */
     handshake *releases;      /* by all blocks of the launch, in their order */
     size_t release_count, release_capacity;
     handshake

@@ -203,7 +203,8 @@ typedef struct model_launch {
     unsigned only_count;
     uint64_t
         work_most; /* basic blocks that its lanes may run, added up; then it is taken for endless. 0: any number */
-    unsigned told; /* threads of a block, as the kernel is told; 0: those that run */
+    unsigned told;  /* threads of a block, as the kernel is told; 0: those that run */
+    unsigned first; /* threadIdx.x of the first thread that runs, as the kernel is told */
     /* Called where an access reaches no buffer; returns whether there is one now. NULL: there never is. */
     bool (*on_absent)(void *owner, uintptr_t address);
     void *owner;
@@ -228,9 +229,9 @@ void *model_hook(const char *name);
  * was asked for; place->line is 0 where it is not known. */
 void model_find_line(model_place *place);
 
-/* A warp may execute this many basic blocks between two barriers, and a block this many steps; 2^26 unless
+/* A warp may execute so many basic blocks between two barriers, and a block pass so many barriers; 2^26 of each unless
  * set. */
-void model_set_patience(model_device *device, uint64_t blocks);
+void model_set_patience(model_device *device, uint64_t blocks, uint64_t barriers);
 
 /* ---- What is wrong with a kernel -------------------------------------------------------------- */
 

@@ -164,7 +164,7 @@ template <class T> struct held<T, true> { using type = whole<T>; };
 template <> struct held<bool, true> { using type = bool; };
 template <class T> using element_t = typename held<T>::type;
 
-template <class A> OWN_INLINE plain_t<A> get(A &&a) {
+template <class A> constexpr OWN_INLINE plain_t<A> get(A &&a) {
     if constexpr (element<A>)
         return a.v;
     else
@@ -215,11 +215,45 @@ template <class T> struct whole {
     OWN_INLINE T operator--(int) { return v--; }
 };
 
+/* An arm of `c ? a : b` that is an element, or a plain float or double: OWN_ARM() stands around each arm of the text. Of two arms
+ * one becomes the other's type, as C++ has it of numbers, and never both. So an arm becomes a number of a lesser type by a
+ * cast only. */
+template <class A, class B> using common_t = decltype(A() + B());
+template <class A, class B> concept alike = sizeof(A) == sizeof(B) && ((A)0.5 == (A)0) == ((B)0.5 == (B)0) &&
+                                            ((A)-1 < (A)0) == ((B)-1 < (B)0);
+template <class T, class U> concept becomes = alike<T, U> || alike<common_t<T, U>, U>;
+template <class T> struct arm {
+    T v;
+    struct from {};
+    constexpr OWN_INLINE arm(T v, from) : v(v) {}
+    constexpr arm(const arm &) = default;
+    template <class U> requires(plain<U> && !becomes<T, U> && becomes<U, T>) constexpr OWN_INLINE arm(U x) : v((T)x) {}
+    template <class U> requires(!becomes<T, U> && becomes<U, T>) constexpr OWN_INLINE arm(const arm<U> &x) : v((T)x.v) {}
+    constexpr arm &operator=(const arm &) & = default;
+    template <class U> requires operand<U> OWN_INLINE arm &operator=(U &&x) & {
+        v = (T)get(x);
+        return *this;
+    }
+    template <class U> requires plain<U> constexpr explicit(!becomes<T, U>) OWN_INLINE operator U() const { return (U)v; }
+};
+template <class T> struct kind<arm<T>> { static constexpr int value = (T)0.5 != (T)0 ? 1 : 2; using type = T; };
+/* What is assigned to: no value of an operator, and no `c ? a : b`, for whose arms there are copies here. */
+template <class A> struct is_place { static constexpr bool value = false; };
+template <class A> struct is_place<A &> { static constexpr bool value = true; };
+
 #ifdef OWN_UNCOUNTED
 template <class V> OWN_INLINE V wrap(V v) { return v; }
 template <class V> OWN_INLINE V wrap_element(V v) { return v; }
 template <class V> using real_t = V;
+#define OWN_ARM
 #else
+#define OWN_ARM own::arm_of
+template <class A> constexpr OWN_INLINE auto arm_of(A &&a) {
+    if constexpr (element<A> || (plain<A> && (plain_t<A>)0.5 != (plain_t<A>)0))
+        return arm<plain_t<A>>(get(a), {});
+    else
+        return a;
+}
 template <class V> using real_t = real<V>;
 template <class V> OWN_INLINE auto wrap(V v) {
     if constexpr ((V)0.5 != (V)0)
@@ -276,7 +310,8 @@ template <class A, class B> concept one_element = operand<A> && operand<B> && (e
         if constexpr (counted) own_operation();                                                    \
         return wrap(x op y);                                                                       \
     }                                                                                              \
-    template <class A, class B> requires one_element<A, B> OWN_INLINE A &&operator op##=(A &&a, B &&b) { \
+    template <class A, class B> requires(one_element<A, B> && is_place<A>::value)                  \
+    OWN_INLINE A &&operator op##=(A &&a, B &&b) {                                                  \
         const auto x = get(a);                                                                     \
         const auto y = get(b);                                                                     \
         if constexpr (counted) own_operation();                                                    \
@@ -307,12 +342,15 @@ OWN_COMPARE(>=, compares)
 OWN_COMPARE(==, false)
 OWN_COMPARE(!=, false)
 template <class A> requires element<A> OWN_INLINE auto operator-(A &&a) { return wrap(-get(a)); }
+template <class A> requires element<A> OWN_INLINE auto operator+(A &&a) { return wrap(+get(a)); }
+template <class A> requires element<A> OWN_INLINE auto operator~(A &&a) { return wrap(~get(a)); }
 template <class A> requires element<A> OWN_INLINE bool operator!(A &&a) { return !get(a); }
 
-#define OWN_CHOOSE(name, op)                                                                       \
+/* take: what the function makes of an argument. Those that end with f take floats, and round a double. */
+#define OWN_CHOOSE(name, op, take)                                                                 \
     template <class A, class B> requires operand<A> && operand<B> OWN_INLINE auto name(A &&a, B &&b) { \
-        const auto x = get(a);                                                                     \
-        const auto y = get(b);                                                                     \
+        const auto x = take(get(a));                                                               \
+        const auto y = take(get(b));                                                               \
         if constexpr (compares && (element<A> || element<B>)) own_operation();                     \
         return wrap(x op y ? x : y);                                                               \
     }
@@ -320,18 +358,18 @@ template <class A> requires element<A> OWN_INLINE bool operator!(A &&a) { return
 using own::operator+; using own::operator-; using own::operator*; using own::operator/;
 using own::operator%; using own::operator&; using own::operator|; using own::operator^;
 using own::operator<<; using own::operator>>; using own::operator<; using own::operator>;
-using own::operator<=; using own::operator>=; using own::operator==; using own::operator!=;
+using own::operator~; using own::operator<=; using own::operator>=; using own::operator==; using own::operator!=;
 using own::operator+=; using own::operator-=; using own::operator*=; using own::operator/=;
 using own::operator%=; using own::operator&=; using own::operator|=; using own::operator^=;
 using own::operator<<=; using own::operator>>=;
 namespace own {
-OWN_CHOOSE(min, <)
-OWN_CHOOSE(max, >)
-OWN_CHOOSE(fminf, <)
-OWN_CHOOSE(fmaxf, >)
-OWN_CHOOSE(fmin, <)
-OWN_CHOOSE(fmax, >)
-template <class A> requires operand<A> OWN_INLINE auto fabsf(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
+OWN_CHOOSE(min, <, )
+OWN_CHOOSE(max, >, )
+OWN_CHOOSE(fminf, <, (float))
+OWN_CHOOSE(fmaxf, >, (float))
+OWN_CHOOSE(fmin, <, )
+OWN_CHOOSE(fmax, >, )
+template <class A> requires operand<A> OWN_INLINE auto fabsf(A &&a) { return wrap(__builtin_fabsf((float)get(a))); }
 template <class A> requires operand<A> OWN_INLINE auto fabs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
 template <class A> requires operand<A> OWN_INLINE auto abs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
 /* Rounding, without a library: numbers from 2^52 up are whole. */
@@ -342,20 +380,21 @@ OWN_INLINE double nearest_even(double x) {
     return rest < 0.5 || (rest == 0.5 && floored(down / 2) * 2 == down) ? down : down + 1;
 }
 OWN_INLINE double rounded(double x) { return x < 0 ? -floored(0.5 - x) : floored(x + 0.5); }
-#define OWN_UNARY(name, ...)                                                                       \
+#define OWN_UNARY(name, take, ...)                                                                 \
     template <class A> requires operand<A> OWN_INLINE auto name(A &&a) {                           \
-        const auto x = get(a);                                                                     \
+        const auto x = take(get(a));                                                               \
         return wrap(__VA_ARGS__);                                                                  \
     }
-#define OWN_UNARIES(name, ...) OWN_UNARY(name, __VA_ARGS__) OWN_UNARY(name##f, __VA_ARGS__)
-OWN_UNARIES(trunc, (decltype(x * 1.0f))truncated(x))
-OWN_UNARIES(floor, (decltype(x * 1.0f))floored(x))
-OWN_UNARIES(ceil, (decltype(x * 1.0f))-floored(-(double)x))
-OWN_UNARIES(rint, (decltype(x * 1.0f))nearest_even(x))
-OWN_UNARIES(round, (decltype(x * 1.0f))rounded(x))
-OWN_UNARY(sqrtf, __builtin_sqrtf((float)x))
-OWN_UNARY(sqrt, (decltype(x * 1.0f))__builtin_sqrt((double)x))
-OWN_UNARY(__fsqrt_rn, __builtin_sqrtf((float)x))
+#define OWN_UNARIES(name, ...)                                                                     \
+    OWN_UNARY(name, , (decltype(x * 1.0f))__VA_ARGS__) OWN_UNARY(name##f, (float), (float)__VA_ARGS__)
+OWN_UNARIES(trunc, truncated(x))
+OWN_UNARIES(floor, floored(x))
+OWN_UNARIES(ceil, -floored(-(double)x))
+OWN_UNARIES(rint, nearest_even(x))
+OWN_UNARIES(round, rounded(x))
+OWN_UNARY(sqrtf, , __builtin_sqrtf((float)x))
+OWN_UNARY(sqrt, , (decltype(x * 1.0f))__builtin_sqrt((double)x))
+OWN_UNARY(__fsqrt_rn, , __builtin_sqrtf((float)x))
 template <class A> requires operand<A> OWN_INLINE bool signbit(A &&a) { return __builtin_signbit(get(a)); }
 template <class A> requires operand<A> OWN_INLINE bool isnan(A &&a) { return get(a) != get(a); }
 template <class A> requires operand<A> OWN_INLINE bool isinf(A &&a) { return __builtin_isinf((double)get(a)); }
@@ -364,7 +403,7 @@ template <class A> requires operand<A> OWN_INLINE bool isfinite(A &&a) { return 
 template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
 OWN_INLINE auto fmaf(A &&a, B &&b, C &&c) {
     if constexpr (adds && (element<A> || element<B> || element<C>)) own_operation();
-    return wrap((float)((double)get(a) * (double)get(b) + (double)get(c)));
+    return wrap((float)((double)(float)get(a) * (double)(float)get(b) + (double)(float)get(c)));
 }
 template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
 OWN_INLINE auto fma(A &&a, B &&b, C &&c) {
@@ -548,8 +587,18 @@ OWN_LOAD(__ldcg, volatile)
 OWN_LOAD(__ldcv, volatile)
 template <class V> requires (!own::operand<V>) OWN_INLINE V __ldg(const V *p) { return *p; }
 
+/* Of 1, 2, 4, ... each stands for a type that an atomic of CUDA takes. */
+namespace own {
+template <class T> constexpr unsigned atomic_bit = (T)0.5 != (T)0 ? (sizeof(T) == 4 ? 16u : 32u)
+                                                   : sizeof(T) == 8 ? ((T)-1 < (T)0 ? 4u : 8u)
+                                                   : sizeof(T) == 4 ? ((T)-1 < (T)0 ? 1u : 2u)
+                                                   : sizeof(T) == 2 && (T)-1 > (T)0 ? 64u : 128u;
+} // namespace own
+#define OWN_ATOMIC_TAKES(name, T, bits, words)                                                     \
+    static_assert(own::atomic_bit<T> &(bits),                                                      \
+                  #name "() takes " words ", and no other type: write a loop around atomicCAS()")
 #define OWN_SITE ((unsigned long)__builtin_return_address(0))
-#define OWN_ATOMIC(name, ...)                                                                      \
+#define OWN_ATOMIC(name, bits, words, ...)                                                         \
     namespace own {                                                                                \
     template <class T> OWN_UNSEEN T name##_at(T *p, T v) {                                         \
         own_on_atomic(p, sizeof(T), OWN_SITE);                                                     \
@@ -561,18 +610,19 @@ template <class V> requires (!own::operand<V>) OWN_INLINE V __ldg(const V *p) { 
     template <class P, class V> requires own::operand<P> && own::operand<V>                        \
     OWN_INLINE auto name(P *p, V &&v) {                                                            \
         using T = own::plain_t<P>;                                                                 \
+        OWN_ATOMIC_TAKES(name, T, bits, words);                                                    \
         return own::wrap(own::name##_at<T>((T *)p, (T)own::get(v)));                               \
     }
-OWN_ATOMIC(atomicAdd, old + v)
-OWN_ATOMIC(atomicSub, old - v)
-OWN_ATOMIC(atomicMin, v < old ? v : old)
-OWN_ATOMIC(atomicMax, v > old ? v : old)
-OWN_ATOMIC(atomicAnd, old & v)
-OWN_ATOMIC(atomicOr, old | v)
-OWN_ATOMIC(atomicXor, old ^ v)
-OWN_ATOMIC(atomicExch, v)
-OWN_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
-OWN_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
+OWN_ATOMIC(atomicAdd, 1 | 2 | 8 | 16 | 32, "int, unsigned, unsigned long long, float or double", old + v)
+OWN_ATOMIC(atomicSub, 1 | 2, "int or unsigned", old - v)
+OWN_ATOMIC(atomicMin, 1 | 2 | 4 | 8, "int, unsigned, long long or unsigned long long", v < old ? v : old)
+OWN_ATOMIC(atomicMax, 1 | 2 | 4 | 8, "int, unsigned, long long or unsigned long long", v > old ? v : old)
+OWN_ATOMIC(atomicAnd, 1 | 2 | 8, "int, unsigned or unsigned long long", old & v)
+OWN_ATOMIC(atomicOr, 1 | 2 | 8, "int, unsigned or unsigned long long", old | v)
+OWN_ATOMIC(atomicXor, 1 | 2 | 8, "int, unsigned or unsigned long long", old ^ v)
+OWN_ATOMIC(atomicExch, 1 | 2 | 8 | 16, "int, unsigned, unsigned long long or float", v)
+OWN_ATOMIC(atomicInc, 2, "unsigned", old >= v ? 0 : old + 1)
+OWN_ATOMIC(atomicDec, 2, "unsigned", old == 0 || old > v ? v : old - 1)
 namespace own {
 template <class T> OWN_UNSEEN T atomicCAS_at(T *p, T expected, T v) {
     own_on_swap(p, sizeof(T), OWN_SITE);
@@ -584,6 +634,9 @@ template <class T> OWN_UNSEEN T atomicCAS_at(T *p, T expected, T v) {
 template <class P, class E, class V> requires own::operand<P>
 OWN_INLINE auto atomicCAS(P *p, E &&expected, V &&v) {
     using T = own::plain_t<P>;
+    static_assert(own::atomic_bit<T> & (1 | 2 | 8 | 64),
+                  "atomicCAS() takes int, unsigned, unsigned long long or unsigned short: swap the bits, as "
+                  "__float_as_int() and __double_as_longlong() give them");
     return own::wrap(own::atomicCAS_at<T>((T *)p, (T)own::get(expected), (T)own::get(v)));
 }
 namespace own {

@@ -338,7 +338,7 @@ void schedule_block(struct model_device *d) {
         count_step(d, barrier);
         d->barrier_epoch = d->epoch;
         d->work += lanes;
-        if (barrier && (d->step > d->patience || d->work > d->work_most)) {
+        if (barrier && (d->step > d->barriers_most || d->work > d->work_most)) {
             /* the kernel passes barriers without end */
             fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, d->lanes[0].site, 0);
             return;

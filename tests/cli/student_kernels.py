@@ -2786,6 +2786,161 @@ kernel("refused", "an array of flags", "__global__ void f(bool *a, bool *b, int 
 
 # ---- The table of kinds in docs/own-kernels.md: a kernel that has the fault, and one like it that has none ----
 
+
+# ---- Numbers: what C++ makes of an element and a plain number ---------------------------------------------------------------
+
+CHOSEN = """
+__global__ void reduce(const long long *in, long long *out, int n) {
+    __shared__ long long s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? in[i] : PAD;
+    __syncthreads();
+    for (int k = blockDim.x / 2; k > 0; k /= 2) {
+        if (t < k) s[t] = JOIN;
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+LEAST = CHOSEN.replace("JOIN", "s[t] < s[t + k] ? s[t] : s[t + k]")
+kernel("right", "a long long or 0", CHOSEN.replace("PAD", "0").replace("JOIN", "s[t] + s[t + k]"), "--dtype i64")
+kernel("right", "a long long or LLONG_MAX", LEAST.replace("PAD", "LLONG_MAX"), "--dtype i64 --op min")
+kernel("wrong", "a long long or INT_MAX", LEAST.replace("PAD", "INT_MAX"), "--dtype i64 --op min", "LLONG_MAX")
+
+DOUBLES = """
+__global__ void greatest(const double *in, double *out, int n) {
+    __shared__ double s[256];
+    int t = threadIdx.x;
+    double best = -DBL_MAX;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) best = fmax(best, in[i]);
+    s[t] = best;
+    __syncthreads();
+    for (int h = blockDim.x / 2; h > 0; h >>= 1) {
+        if (t < h) s[t] = fmax(s[t], s[t + h]);
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+kernel("right", "fmax() of doubles", DOUBLES, "--dtype f64 --op max")
+kernel("wrong", "fmaxf() of doubles", DOUBLES.replace("fmax(", "fmaxf("), "--dtype f64 --op max", "fractions")
+
+# ---- Lambdas, atomics, compare and swap --------------------------------------------------------------------------------------
+
+LAMBDA = """
+__global__ void greatest(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    auto op = [](float a, float b) -> float {
+        float c = a;
+        for (int k = 0; k < 3; k++) { if (b > c && k < 2) c = b; else if (k == 7) c = c * 2 + a; }
+        return c > b ? c : b;
+    };
+    int t = threadIdx.x;
+    float best = -INFINITY;
+    for (int i = blockIdx.x * blockDim.x + t; i <LAST n; i += gridDim.x * blockDim.x) best = op(best, in[i]);
+    s[t] = best;
+    __syncthreads();
+    for (int h = blockDim.x / 2; h > 0; h >>= 1) { if (t < h) s[t] = op(s[t], s[t + h]); __syncthreads(); }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+kernel("right", "a long lambda", LAMBDA.replace("LAST", ""), "--op max")
+kernel("wrong", "a long lambda is given one element too many", LAMBDA.replace("LAST", "="), "--op max", "but in has")
+
+ONE_ATOMIC = """
+__global__ void total(const T *in, T *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) ATOMIC(out, in[i]);
+}
+"""
+kernel("refused", "atomicMax() of floats", ONE_ATOMIC.replace("ATOMIC", "atomicMax"), "--op max",
+       "atomicMax() takes int, unsigned, long long or unsigned long long")
+kernel("refused", "atomicAdd() of long long", ONE_ATOMIC.replace("ATOMIC", "atomicAdd"), "--dtype i64",
+       "atomicAdd() takes int, unsigned, unsigned long long, float or double")
+kernel("right", "atomicMax() of long long", ONE_ATOMIC.replace("ATOMIC", "atomicMax"), "--op max --dtype i64")
+kernel("right", "atomicAdd() of doubles", ONE_ATOMIC.replace("ATOMIC", "atomicAdd"), "--dtype f64")
+
+SWAP = """
+__device__ void add(double *p, double v) {
+    unsigned long long *q = (unsigned long long *)p, old = *q, seen;
+    LOOP
+}
+__global__ void total(const double *in, double *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) add(out, in[i]);
+}
+"""
+TRY = "old = atomicCAS(q, seen = old, __double_as_longlong(v + __longlong_as_double(old)));"
+kernel("right", "a swap is tried again", SWAP.replace("LOOP", "do " + TRY + " while (seen != old);"), "--dtype f64")
+kernel("wrong", "a swap is tried once", SWAP.replace("LOOP", TRY), "--dtype f64", "until it returns the value that was expected")
+
+# ---- Launches and lengths ----------------------------------------------------------------------------------------------------
+
+SERIAL = """
+__global__ void stage2(const float *partials, float *result, unsigned int count) {
+    float s = 0;
+    for (unsigned int i = FIRST; i < count; i++) s += partials[i];
+    *result = s;
+}
+"""
+kernel("right", "one thread adds up the partials", SERIAL.replace("FIRST", "0"), "", "launched as one thread")
+kernel("wrong", "one thread forgets the first partial", SERIAL.replace("FIRST", "1"))
+kernel("wrong", "all threads add to one place, one after another or not", """
+__global__ void total(const float *in, float *out, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) *out += in[i];
+}
+""", "", "atomicAdd()")
+kernel("wrong", "16-byte loads leave out the rest", """
+__global__ void wide(const float *in, float *out, int n) {
+    float s = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n / 4; i += blockDim.x * gridDim.x) {
+        float4 v = ((const float4 *)in)[i];
+        s += v.x + v.y + v.z + v.w;
+    }
+    atomicAdd(out, s);
+}
+""", "", "only where n is a multiple of 4")
+kernel("refused", "an array of float4", """
+__global__ void wide(const float4 *in, float *out, int n) { out[0] = in[0].x; }
+""", "", "take float * and cast it in the kernel")
+STRIDE = """
+__global__ void total(const float *in, float *out, unsigned n) {
+    __shared__ float s[256];
+    float v = 0;
+    for (INDEX i = threadIdx.x; i < n; i += 256) v += in[i];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    for (int h = 128; h; h >>= 1) { if (threadIdx.x < h) s[threadIdx.x] += s[threadIdx.x + h]; __syncthreads(); }
+    if (threadIdx.x == 0) *out = s[0];
+}
+"""
+kernel("wrong", "an int strides by a number of the text", STRIDE.replace("INDEX", "int"), "", "n = 2147484672 an index does not hold")
+kernel("right", "an unsigned strides by a number of the text", STRIDE.replace("INDEX", "unsigned"), "", "n = 2147484672 by some blocks")
+kernel("right", "a thread's number is an int, the index a size_t", STRIDE.replace("INDEX i = threadIdx.x", "size_t i = (int)threadIdx.x"),
+       "", "n = 2147484672 by some blocks")
+kernel("wrong", "the stride stays 0", """
+__global__ void total(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int h = blockDim.x / 2; h >= 0; h /= 2) { if (t < h) s[t] += s[t + h]; __syncthreads(); }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "", "never becomes false")
+kernel("wrong", "a mean of one block", """
+__global__ void mean(const double *in, double *out, int n) {
+    __shared__ double s[256];
+    double v = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) v += in[i];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    for (int h = blockDim.x / 2; h; h >>= 1) { if (threadIdx.x < h) s[threadIdx.x] += s[threadIdx.x + h]; __syncthreads(); }
+    if (threadIdx.x == 0) *out = s[0] / n;
+}
+""", "--dtype f64", ("this is the mean", '"faults": [ ]'))
+
+
 TWINS = {
     "race": ("no barrier after the load", "a tree in shared memory"),
     "order": ("the last block without a fence", "the last block"),

@@ -175,6 +175,48 @@ def test_of_several_kernels_the_lesson_s_own_is_judged(tally):
         done = tally.run("lesson", number, path_of(number), "--json")
         assert done.returncode == status and json.loads(done.stdout)["kernel"] == kernel
     assert tally.run("explain", "--kernel", path_of(11)).returncode == 2  # nobody names one
+    done = tally.run("lesson", 13, f"{path_of(13)}:shrinking")
+    assert done.returncode == 1 and b"elements 0 and 8, and the lesson asks for values of neighbours only" in done.stdout
+
+
+BEGIN = "__global__ void mine(float *in, float *out, int n) {\n    __shared__ float s[256];\n    int t = threadIdx.x;\n"
+LOAD = "    s[t] = t < n ? in[t] : 0;\n    __syncthreads();\n"
+END = "    if (t == 0) *out = s[0];\n}\n"
+ORDERS = {  # name -> the body of a kernel of one block, and whether it combines neighbours only
+    "strides that grow": (LOAD + "    for (int h = 1; h < 256; h *= 2) {\n"
+                          "        if (t % (2 * h) == 0) s[t] += s[t + h];\n        __syncthreads();\n    }\n", True),
+    "a run for each thread": ("    int each = (n + 255) / 256; float v = 0;\n"
+                              "    for (int i = t * each; i < n && i < (t + 1) * each; i++) v += in[i];\n"
+                              "    s[t] = v;\n    __syncthreads();\n    for (int h = 1; h < 256; h *= 2) {\n"
+                              "        if (t % (2 * h) == 0) s[t] += s[t + h];\n        __syncthreads();\n    }\n", True),
+    "shuffles down that grow": ("    float v = t < n ? in[t] : 0;\n"
+                                "    for (int h = 1; h < 32; h *= 2) v += __shfl_down_sync(0xffffffff, v, h);\n"
+                                "    if (t % 32 == 0) s[t / 32] = v;\n    __syncthreads();\n"
+                                "    if (t == 0) for (int w = 1; w < 8; w++) s[0] += s[w];\n", True),
+    "strides that shrink": (LOAD + "    for (int h = 128; h; h /= 2) {\n        if (t < h) s[t] += s[t + h];\n"
+                            "        __syncthreads();\n    }\n", False),
+    "shuffles down that shrink": ("    float v = t < n ? in[t] : 0;\n"
+                                  "    for (int h = 16; h; h /= 2) v += __shfl_down_sync(0xffffffff, v, h);\n"
+                                  "    if (t % 32 == 0) s[t / 32] = v;\n    __syncthreads();\n"
+                                  "    if (t == 0) for (int w = 1; w < 8; w++) s[0] += s[w];\n", False),
+    "even ones, then odd ones": (LOAD + "    if (t < 2) for (int i = t + 2; i < 256; i += 2) s[t] += s[i];\n"
+                                 "    __syncthreads();\n    if (t == 0) s[0] += s[1];\n", False),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_lesson_13_is_about_neighbours(tally, tmp_path, name):
+    body, neighbours = ORDERS[name]
+    if "in[t]" in body and "t < n" in body:  # of more than 256 elements each thread adds up a run
+        body = body.replace("t < n ? in[t] : 0", "sum_of_run(in, t, n)")
+    run = ("__device__ float sum_of_run(const float *in, int t, int n) {\n    int each = (n + 255) / 256;\n    float v = 0;\n"
+           "    for (int i = t * each; i < n && i < (t + 1) * each; i++) v += in[i];\n    return v;\n}\n")
+    (tmp_path / "mine.cu").write_text(run + BEGIN + body + END)
+    done = tally.run("lesson", 13, tmp_path / "mine.cu", "--json")
+    said = json.loads(done.stdout)
+    assert not said["faults"] and not said["findings"] and not said["wrong_for"], said["verdict"]
+    assert done.returncode == (0 if neighbours else 1), said["verdict"]
+    assert ("values of neighbours only" in said["verdict"]) != neighbours
 
 
 def test_what_lesson_refuses(tally, tmp_path):

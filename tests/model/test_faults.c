@@ -244,10 +244,10 @@ static void test_endless(void **state) {
     (void)state;
     void *out = buffer(4);
     assert_int_equal(model_fill(device, out, 0, 4), MODEL_OK);
-    model_set_patience(device, 1000);
+    model_set_patience(device, 1000, 1000);
     assert_int_equal(run(BROKEN_endless, 1, 40, (void *[]){&out}), MODEL_EFAULT);
     expect(MODEL_FAULT_ENDLESS, 0, 0, "endless");
-    model_set_patience(device, UINT64_C(1) << 26);
+    model_set_patience(device, UINT64_C(1) << 26, UINT64_C(1) << 26);
 }
 
 static void test_arguments(void **state) {
