@@ -254,6 +254,12 @@ typedef struct tally_problem {
                         bits. Other operators take no notice. */
     double ddof; /* var, std: n - ddof is what the squares are divided by. Finite, >= 0, and taken
                         as the exact number that it is. 0: the population; 1: a sample */
+    int about; /* not 0: var and std are about `mean`, not about the mean of the elements: the exact
+                        sum((x - mean)^2) / (n - ddof), rounded once, or its root */
+    double mean[2]; /* taken as the exact number that it is; NaN and infinities give NaN. [1] is the
+                        imaginary part, of complex elements */
+    int is_complex; /* not 0: the elements are complex numbers, of which x has the real parts and y the
+                        imaginary ones. For var and std of floats, and no others: of squared magnitudes */
     const tally_operator *user; /* TALLY_USER, and no other: the operator */
     tally_op also[8]; /* further ones, answered from the same pass; the first 0 ends them */
 } tally_problem;
@@ -360,6 +366,11 @@ typedef struct tally_shape {
     /* All: bytes, one an element; elements with 0 are not there. NULL: all are. */
     const unsigned char *mask;
     const ptrdiff_t *mask_stride; /* [dims]; NULL: C order */
+
+    /* All: what var and std are about, in place of the problem's mean: a number for each result, in C order of the kept
+     * dimensions, whatever out_stride says; of complex elements two, the real and the imaginary part. NULL: the
+     * problem's. Not for tally_groups. */
+    const double *means;
 } tally_shape;
 
 /* How many results the shape has. TALLY_EINVAL: the shape makes no sense, and tally_error() says why. */

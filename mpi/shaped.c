@@ -157,6 +157,7 @@ static void gather(struct shaped *part) {
 /* ---- What is wrong with the arguments ------------------------------------------------------- */
 
 static int takes_two(const tally_problem *p, size_t values) {
+    if (p->is_complex) return 1;
     for (size_t i = 0; i < values; i++)
         if (tally_problem_value_op(p, i) == TALLY_DOT) return 1;
     return 0;
@@ -194,6 +195,8 @@ static void check(struct shaped *part, int is_resident, void *const out[], int i
         part->out[v] = out[v];
         if (!out[v] && part->results > 0) give_up(part, TALLY_EINVAL, "an array of out is NULL");
     }
+    if (part->shape->means)
+        give_up(part, TALLY_EUNSUPPORTED, "over ranks all results have the problem's mean");
     if (part->shape->cut == TALLY_GROUPS && has_tree(part->problem))
         give_up(part, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
     if (is_resident && part->status == TALLY_OK) bring(part);

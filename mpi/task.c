@@ -50,7 +50,7 @@ static void *(*const volatile clear)(void *, int, size_t) = memset;
 static uint64_t question(const struct task *t) {
     const tally_problem *p = t->problem;
     const int by_groups = t->groups != NULL; /* which a shape decides: the messages differ */
-    uint64_t ddof, hash = question_add(QUESTION_START, (uint64_t)t->ask.of);
+    uint64_t ddof, mean[2], hash = question_add(QUESTION_START, (uint64_t)t->ask.of);
     hash = question_add(hash, t->count);
     hash = question_add(hash, (uint64_t)t->ask.root);
     hash = question_add(hash, (uint64_t)by_groups);
@@ -58,7 +58,11 @@ static uint64_t question(const struct task *t) {
     memcpy(&ddof, &p->ddof, sizeof ddof);
     hash = question_add(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
     hash = question_add(hash, ddof);
-    hash = question_add(hash, (uint64_t)(p->fast != 0) |
+    memcpy(mean, p->mean, sizeof mean);
+    for (int i = 0; i < 2 && p->about; i++)
+        hash = question_add(hash, mean[i]);
+    hash = question_add(hash, (uint64_t)(p->fast != 0) | 8 * (uint64_t)(p->about != 0) |
+                                  16 * (uint64_t)(p->is_complex != 0) |
                                   (p->user ? 2 + 4 * (uint64_t)(p->user->commutative != 0) : 0));
     for (size_t i = 0; i < sizeof p->also / sizeof p->also[0] && p->also[i]; i++)
         hash = question_add(hash, (uint64_t)p->also[i]);

@@ -45,10 +45,11 @@ static tally_status too_small(size_t given, size_t needs) {
 
 /* A hash of a problem, the number of results, and whether there are peers. */
 static uint64_t question(const tally_problem *p, size_t count, int by_peers) {
-    const int asked[] = {p->op, p->type, p->out, by_peers};
+    const int asked[] = {p->op, p->type, p->out, p->about != 0, p->is_complex != 0, by_peers};
     uint64_t hash = question_add(QUESTION_START, asked, sizeof asked);
     hash = question_add(hash, p->also, sizeof p->also);
     hash = question_add(hash, &p->ddof, sizeof p->ddof);
+    if (p->about) hash = question_add(hash, p->mean, sizeof p->mean);
     return question_add(hash, &count, sizeof count);
 }
 

@@ -128,7 +128,7 @@ static few_kernel *plan_few(const struct blocks *a, size_t each) {
     const int divides = op == TALLY_VAR || op == TALLY_STD;
     if (p->values != 1 || op > TALLY_ARGMAX || each < 2 || each > FEW_ROWS) return NULL;
     if (index ? type_size(p->value[0].type) != 8 : p->value[0].type != p->type) return NULL;
-    if (divides && p->ddof >= (double)each) return NULL;
+    if (divides && (p->about || p->is_complex || p->ddof >= (double)each)) return NULL;
     return a->k->few[op][p->type];
 }
 

@@ -25,7 +25,9 @@ unsigned block_forms_of(const struct problem *p, tally_op op, tally_type out) {
         return FORM_BIT(sum);
     case TALLY_VAR:
     case TALLY_STD:
-        if (wide || p->ddof > 0x1p20 || p->ddof != (double)(uint64_t)p->ddof) return 0;
+        if (wide || p->about || p->is_complex || p->ddof > 0x1p20 ||
+            p->ddof != (double)(uint64_t)p->ddof)
+            return 0;
         return FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_SQUARES);
     case TALLY_NORM1:
         return wide ? 0 : FORM_BIT(FORM_MAGNITUDES);

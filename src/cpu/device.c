@@ -162,11 +162,16 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
         k->squares[p->type](x, n, &s->squares);
         break;
     case MONOID_PRODUCTS:
+        if (p->is_complex) x = y;
         note_products(p, x, y, n, &s->products);
         k->products[p->type](x, y, n, &s->products);
         break;
     case MONOID_MAGNITUDES:
         s->magnitudes.mixed = 1;
+        if (p->is_complex) {
+            k->sum[p->type](y, n, &s->magnitudes);
+            break;
+        }
         k->magnitudes[p->type](x, n, &s->magnitudes);
         break;
     case MONOID_FAST:

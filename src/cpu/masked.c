@@ -431,7 +431,8 @@ int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     struct job job = {.s = s, .element = type_size(s->p->type), .room = MASKED_BLOCK};
     const size_t n = s->cut == TALLY_SEGMENTS ? s->n : s->results * s->each;
     *todo = NULL;
-    if (!s->mask || n == 0 || n / s->results > MASKED_EACH) return 0;
+    /* A block's results have numbers of their own, so row by row each finds its mean. */
+    if (!s->mask || s->means || n == 0 || n / s->results > MASKED_EACH) return 0;
     job.kept = s->keeps ? s->kept[s->keeps - 1] : (struct extent){.length = 1};
     job.reduced = s->reduces ? s->reduced[s->reduces - 1] : (struct extent){.length = 1};
     if (s->cut == TALLY_SEGMENTS) job.kept = (struct extent){.length = s->results, .out = 1};

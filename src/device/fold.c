@@ -13,8 +13,9 @@ tally_status fold_check(const struct problem *p, const void *x, const void *y, s
     const int two = problem_has(p, MONOID_PRODUCTS);
     if (n > 0 && !x) return fail(TALLY_EINVAL, "the array is NULL but n is %zu", n);
     if (n > 0 && two && !y)
-        return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
-    if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot only");
+        return fail(TALLY_EINVAL,
+                    "dot and complex elements need two arrays, and the second is NULL");
+    if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot and complex elements only");
     if (n > SIZE_MAX / 16 && n > SIZE_MAX / 2 / type_size(p->type)) /* seldom a division */
         return fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
                     tally_type_name(p->type));

@@ -67,9 +67,15 @@ struct copies {
     struct scratch scratch;
     char *x, *y, *mask;
     int64_t *cuts; /* offsets or ids */
+    double *means;
     void *out[TALLY_VALUES_MAX];
     size_t first, n; /* of a vector's elements, these are copied: [first, first + n) */
 };
+
+/* Returns how many doubles a mean that is given has. */
+static size_t means_parts(const struct shaped *s) {
+    return s->p->is_complex ? 2 : 1;
+}
 
 static void lay_out(const struct shaped *s, struct copies *c, size_t vectors) {
     struct scratch *scratch = &c->scratch;
@@ -78,6 +84,7 @@ static void lay_out(const struct shaped *s, struct copies *c, size_t vectors) {
     c->y = scratch_array(scratch, s->y ? n : 0, element);
     c->mask = scratch_array(scratch, s->mask ? n : 0, 1);
     c->cuts = scratch_array(scratch, s->cut == TALLY_GROUPS ? n : results + 1, sizeof *c->cuts);
+    c->means = scratch_array(scratch, s->means ? results : 0, means_parts(s) * sizeof *c->means);
     for (unsigned v = 0; v < s->p->values; v++)
         c->out[v] = scratch_array(scratch, results, type_size(s->p->value[v].type));
 }
@@ -144,6 +151,18 @@ static void copy_cuts(const struct shaped *s, const struct copies *c, size_t vec
     }
 }
 
+static void copy_means(const struct shaped *s, const struct copies *c, size_t from,
+                       size_t vectors) {
+    const size_t parts = means_parts(s);
+    for (size_t i = 0; i < vectors && s->means; i++) {
+        const size_t number = vector_at(s, from + i).number;
+        for (size_t k = 0; k < s->count; k++)
+            memcpy(c->means + (i * s->count + k) * parts,
+                   s->means + (number + k * s->reduced[0].number) * parts,
+                   parts * sizeof *c->means);
+    }
+}
+
 /* Copies the results to where they belong. An index counts from its vector's first element. */
 static void deliver(const struct shaped *s, const struct copies *c, size_t from, size_t vectors) {
     for (unsigned v = 0; v < s->p->values; v++) {
@@ -181,7 +200,9 @@ static tally_status reduce(tally_device *device, const struct shaped *s, struct 
                           .ids = s->cut == TALLY_GROUPS ? c->cuts : NULL,
                           .ids_type = TALLY_I64,
                           .skip_outside = s->skip_outside || s->mask,
-                          .sorted = s->sorted};
+                          .sorted = s->sorted,
+                          .means = s->means ? c->means : NULL,
+                          .means_count = vectors * s->count * means_parts(s)};
     flat.reduced[0] = (struct extent){.length = flat.n,
                                       .x = 1,
                                       .y = s->y != NULL,
@@ -190,6 +211,7 @@ static tally_status reduce(tally_device *device, const struct shaped *s, struct 
                                       .number = 1};
     copy_vectors(s, c, from, vectors);
     copy_cuts(s, c, vectors);
+    copy_means(s, c, from, vectors);
     return device->kind->shaped(device, &flat);
 }
 

@@ -299,6 +299,8 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
         return fail(TALLY_EINVAL, "the shape is not one of %zu groups", groups->count);
     if (!shape_is_flat(&s))
         return fail(TALLY_EUNSUPPORTED, "states of groups are of elements side by side");
+    if (shape->means)
+        return fail(TALLY_EINVAL, "groups that are fed have the problem's mean, not one each");
     if (s.n > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();

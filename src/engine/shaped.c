@@ -5,11 +5,18 @@
 #include "base/status.h"
 #include "device/device.h"
 
+static tally_status plan_problem(const tally_problem *problem, const tally_shape *shape,
+                                 struct problem *p) {
+    const tally_status status = problem_plan(problem, p);
+    if (status == TALLY_OK && shape && shape->means) problem_about(p);
+    return status;
+}
+
 static tally_status plan_call(const char *call, const tally_problem *problem,
                               const tally_shape *shape, const void *x, const void *y,
                               void *const out[], struct problem *p, struct shaped *s) {
     if (!out) return fail(TALLY_EINVAL, "%s: out is NULL", call);
-    const tally_status status = problem_plan(problem, p);
+    const tally_status status = plan_problem(problem, shape, p);
     return status == TALLY_OK ? shape_plan(p, shape, x, y, out, s) : status;
 }
 
@@ -65,7 +72,7 @@ tally_status tally_workspace_shaped(tally_device *device, const tally_problem *p
         out[v] = somewhere;
     tally_shape sized = *shape;
     if (!sized.ids && sized.cut == TALLY_GROUPS) sized.ids = somewhere;
-    tally_status status = problem_plan(problem, &p);
+    tally_status status = plan_problem(problem, &sized, &p);
     if (status == TALLY_OK)
         status = shape_plan(&p, &sized, somewhere,
                             problem_has(&p, MONOID_PRODUCTS) ? somewhere : NULL, out, &s);

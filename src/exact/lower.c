@@ -105,20 +105,38 @@ static u64 split(double ddof, i32 *exponent) {
     return (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t)(field != 0) << 52;
 }
 
-tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *squares, uint64_t n,
-                           double ddof, int root, tally_type type) {
-    if (n == 0 || sum->nans || sum->plus || sum->minus) {
-        TALLY_PATH("of nothing, or of NaNs and infinities");
-        return float_nan(type);
+/* Loads the moments of a part, or those of its distances from the mean that is given. Returns whether they are finite. */
+static int numbers_of(const struct exact_moments *m, uint64_t n, number *sum, number *squares,
+                      number_scratch *scratch) {
+    uint64_t mean = 0;
+    if (m->mean) memcpy(&mean, m->mean, sizeof mean);
+    if (m->sum->nans || m->sum->plus || m->sum->minus || (mean >> 52 & 2047) == 2047) return 0;
+    number_of_sum(m->sum, sum);
+    number_of_sum(m->squares, squares);
+    if (m->mean) {
+        TALLY_PATH("about a mean that is given");
+        number_about(mean, n, sum, squares, scratch);
     }
-    number a, b;
+    return 1;
+}
+
+tally_value exact_variance(const struct exact_moments *part, unsigned parts, uint64_t n,
+                           double ddof, int root, tally_type type) {
+    number sum, squares, imaginary = {.count = 0}, more;
     number_scratch scratch;
     i32 exponent;
     const u64 mantissa = split(ddof, &exponent);
-    number_of_sum(sum, &a);
-    number_of_sum(squares, &b);
-    return float_from_bits(
-        type, round_variance(format_of(type), &a, &b, n, mantissa, exponent, (u32)root, &scratch));
+    if (n == 0 || !numbers_of(&part[0], n, &sum, &squares, &scratch) ||
+        (parts == 2 && !numbers_of(&part[1], n, &imaginary, &more, &scratch))) {
+        TALLY_PATH("of nothing, or of NaNs and infinities");
+        return float_nan(type);
+    }
+    if (parts == 2) {
+        TALLY_PATH("of complex numbers");
+        number_add_squares(&squares, &more, &scratch);
+    }
+    return float_from_bits(type, round_variance(format_of(type), &sum, &imaginary, &squares, n,
+                                                mantissa, exponent, (u32)root, &scratch));
 }
 
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out) {

@@ -17,9 +17,15 @@ tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, 
                            tally_type type);
 /* Returns the square root of a sum of squares. */
 tally_value exact_root(const struct exact_sum *s, tally_type type);
-/* Returns the variance of n elements with this sum and sum of squares, or if `root` the standard
- * deviation. ddof is finite and not negative. */
-tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *squares, uint64_t n,
+/* What a variance is made of: of real numbers, or of the parts of complex ones. */
+struct exact_moments {
+    const struct exact_sum *sum, *squares;
+    const double *mean; /* that it is about; NULL: the elements' own */
+};
+
+/* Returns the variance of n elements of `parts` parts, 1 or 2, or if `root` the standard deviation. ddof is finite and not
+ * negative; means are given for all parts or for none. */
+tally_value exact_variance(const struct exact_moments *part, unsigned parts, uint64_t n,
                            double ddof, int root, tally_type type);
 /* Makes *out a sum of integers as an i64 or u64. Returns whether it fits; if not, *out stays. */
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out);

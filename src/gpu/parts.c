@@ -122,6 +122,12 @@ static bool goes_aside(const struct shaped *s) {
     return are_mixed(s) && !(s->p->extremes & WANT_INDEX) && shape_is_flat(s);
 }
 
+/* Returns whether `fold` and `join` alone lower the problem's values: variances about a mean that is given, or of complex
+ * numbers. */
+static bool is_exact_only(const struct problem *p) {
+    return p->about || p->is_complex;
+}
+
 /* Returns the strategy for the problem on a filled copy of the array, or NULL. The copy has the
  * shape *copy: its axes are in the order of memory or, if *in_order, of rows. */
 static const struct strategy *strategy_for_filled(const struct queue *queue, const struct shaped *s,
@@ -129,7 +135,7 @@ static const struct strategy *strategy_for_filled(const struct queue *queue, con
     static const struct strategy *const ones[] = {&columns_strategy, &rows_strategy};
     for (int turn = 0; turn < 2; turn++) {
         *in_order = turn;
-        if (!filled_shape(queue, s, *in_order, copy)) return NULL;
+        if (is_exact_only(s->p) || !filled_shape(queue, s, *in_order, copy)) return NULL;
         for (unsigned i = 0; i < sizeof ones / sizeof *ones; i++)
             if (ones[i]->takes(queue, copy)) return ones[i];
     }
@@ -730,6 +736,7 @@ static const struct strategy *const strategies[] = {
 };
 
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s) {
+    if (is_exact_only(s->p)) return NULL;
     for (const struct strategy *const *one = strategies; *one && s->results > 0; one++)
         if ((*one)->takes(queue, s)) return *one;
     return NULL;
@@ -806,12 +813,13 @@ static tally_status enqueue_few(struct queue *queue, const struct parts_call *ca
     make_plan(call, &r.l, &r.plan);
     r.plan.ignore_errors = 1;
     r.plan.as_results = as_results;
-    const struct gpu_argument arguments[] = {BUFFER(call->x), BUFFER(call->y), BUFFER(call->mask),
-                                             BUFFER(call->out), VALUE(r.plan)};
+    const struct gpu_argument arguments[] = {BUFFER(call->x),    BUFFER(call->y),
+                                             BUFFER(call->mask), BUFFER(call->means),
+                                             BUFFER(call->out),  VALUE(r.plan)};
     tally_status status = find_parts(queue);
     if (status != TALLY_OK) return status;
     TALLY_PATH_OF_VALUE(parts_paths, s->p, A_BLOCK);
-    return launch(&r, FEW, parts_grid(queue, s->results), arguments, 5);
+    return launch(&r, FEW, parts_grid(queue, s->results), arguments, 6);
 }
 
 tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
@@ -853,19 +861,19 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     r.plan.tree = r.tree_rows;
     struct gpu_memory *offsets = shaped->cut == TALLY_GROUPS ? call->work : call->offsets;
     call = r.c;
-    const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(call->y),    BUFFER(call->mask),
-                                           BUFFER(offsets), BUFFER(call->work), BUFFER(call->out),
-                                           VALUE(r.plan)};
-    const struct gpu_argument joining[] = {BUFFER(offsets), BUFFER(call->work), BUFFER(call->out),
-                                           VALUE(r.plan)};
+    const struct gpu_argument folding[] = {
+        BUFFER(call->x),     BUFFER(call->y),    BUFFER(call->mask), BUFFER(offsets),
+        BUFFER(call->means), BUFFER(call->work), BUFFER(call->out),  VALUE(r.plan)};
+    const struct gpu_argument joining[] = {BUFFER(offsets), BUFFER(call->means), BUFFER(call->work),
+                                           BUFFER(call->out), VALUE(r.plan)};
     if (r.l.strategy)
         s = follow(&r, offsets);
     else
         TALLY_PATH_OF_VALUE(parts_paths, call->s->p, FOLD_ALONE);
-    if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
+    if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 8);
     if (r.l.pieces > 1 && r.l.is_cut) TALLY_PATH("rows that are cut");
     if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)
-        s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 4);
+        s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 5);
     return s;
 }
 

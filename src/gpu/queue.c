@@ -359,9 +359,11 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                                 uint32_t request, struct gpu_memory *result) {
     struct kernels k;
     const uint64_t n = in->n, first = in->first;
-    const struct gpu_argument arguments[] = {BUFFER(in->x), BUFFER(in->y),  VALUE(n),
-                                             VALUE(first),  BUFFER(heads),  BUFFER(boards),
-                                             VALUE(place),  VALUE(request), BUFFER(result)};
+    const unsigned imaginary = MONOID_BIT(MONOID_PRODUCTS) | MONOID_BIT(MONOID_MAGNITUDES);
+    struct gpu_memory *x = p->is_complex && r->monoids & imaginary ? in->y : in->x;
+    const struct gpu_argument arguments[] = {BUFFER(x),    BUFFER(in->y),  VALUE(n),
+                                             VALUE(first), BUFFER(heads),  BUFFER(boards),
+                                             VALUE(place), VALUE(request), BUFFER(result)};
     tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
     if (request & REQUEST_ALONE && fits_alone(queue, p, r, n)) {
@@ -684,6 +686,9 @@ void queue_lower_plan(const struct problem *p, struct lower_plan *out) {
                                .values = p->values};
     if (problem_has(p, MONOID_TREE)) out->identity = tree_identity_bits(p);
     split(p->ddof, out);
+    out->about = (uint32_t)p->about;
+    out->is_complex = (uint32_t)p->is_complex;
+    memcpy(out->mean, p->mean, sizeof out->mean);
     for (unsigned monoid = 0; monoid < MONOIDS; monoid++)
         out->at[monoid] = PLAN_NONE;
     for (unsigned i = 0; i < p->values; i++)

@@ -37,6 +37,7 @@ static const struct recipe recipes[] = {
     {SQUARES, FLOATS, 0, 0, "sum.cu", "LIFT_SQUARE", "sum"},
     {PRODUCTS, FLOATS, 0, 0, "sum.cu", "LIFT_PRODUCT", "sum"},
     {MAGNITUDES, FLOATS, 0, 0, "sum.cu", "LIFT_MAGNITUDE", "sum"},
+    {MAGNITUDES, FLOATS, 0, 0, "sum.cu", NULL, "sum"}, /* of imaginary parts: their sum */
     {SUM, INTEGERS, 0, 0, "integer_sum.cu", NULL, "sum"},
     {SQUARES, INTEGERS, 0, 0, "integer_sum.cu", "LIFT_SQUARE", "sum"},
     {PRODUCTS, INTEGERS, 0, 0, "integer_sum.cu", "LIFT_PRODUCT", "sum"},
@@ -68,6 +69,8 @@ static int fits(const struct recipe *r, const struct problem *p, unsigned monoid
         /* They are computed with doubles; those of f64 also with lanes' sums, which a CPU's blocks lack. */
         if (!facts->doubles || (p->type == TALLY_F64 && CPU_SHAPED(block))) return 0;
     }
+    if (r->monoids == MAGNITUDES && type_is_float(p->type) && (r->define == NULL) != p->is_complex)
+        return 0;
     if (r->monoids & extremes && r->index != (p->extremes & WANT_INDEX)) return 0;
     if (r->monoids & bits) return r->bits == p->bits_op; /* of floats, too: by their size */
     return (r->types & kind_of(p->type)) != 0;

@@ -69,6 +69,10 @@ static size_t ids_bytes(const struct shaped *s) {
     return s->cut == TALLY_GROUPS ? s->n * type_size(s->ids_type) : 0;
 }
 
+static size_t means_bytes(const struct shaped *s) {
+    return s->means ? s->means_count * sizeof(double) : 0;
+}
+
 /* ---- From host memory ---------------------------------------------------------------------------- */
 
 /* Lays out a buffer for the results of all values; at[v] becomes the byte at which value v's begin. */
@@ -113,12 +117,13 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
                             s->mask ? element_range_of(s, OF_MASK).count : 0,
                             offsets_bytes(s),
                             ids_bytes(s),
+                            means_bytes(s),
                             8 * (size_t)results.end,
                             parts_workspace(&d->queue, &plain)};
     size_t all = 0;
     if (!parts_can_order(s)) return 0;
     for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
-        if (i < 5 && d->facts.reads_host_memory) continue;
+        if (i < 6 && d->facts.reads_host_memory) continue;
         if (array[i] > d->facts.allocation_max) return 0;
         all += array[i];
     }
@@ -232,8 +237,11 @@ static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
             gpu_bring(d, s->offsets, offsets_bytes(s), type_size(s->offsets_type), &call.offsets);
     if (status == TALLY_OK && ids_bytes(s) > 0)
         status = gpu_bring(d, s->ids, ids_bytes(s), type_size(s->ids_type), &call.ids);
+    if (status == TALLY_OK && means_bytes(s) > 0)
+        status = gpu_bring(d, s->means, means_bytes(s), sizeof(double), &call.means);
     if (status == TALLY_OK) status = run_brought(d, s, &call, &results, absence);
-    struct gpu_memory *all[] = {call.x, call.y, call.mask, call.offsets, call.ids, call.out};
+    struct gpu_memory *all[] = {call.x,   call.y,     call.mask, call.offsets,
+                                call.ids, call.means, call.out};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         d->api->release(gpu, all[i]);
     return status;
@@ -447,11 +455,13 @@ static tally_status take_inputs(struct gpu_device *d, struct gpu *gpu, gpu_taker
     if (status == TALLY_OK)
         status = gpu_take(d, gpu, how, s->cut == TALLY_GROUPS ? s->ids : NULL, ids_bytes(s),
                           type_size(s->ids_type), &c->ids);
+    if (status == TALLY_OK)
+        status = gpu_take(d, gpu, how, s->means, means_bytes(s), sizeof(double), &c->means);
     return status;
 }
 
 static void give_back(struct gpu_device *d, struct gpu *gpu, struct parts_call *c) {
-    struct gpu_memory *all[] = {c->x, c->y, c->mask, c->offsets, c->ids};
+    struct gpu_memory *all[] = {c->x, c->y, c->mask, c->offsets, c->ids, c->means};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         d->api->release(gpu, all[i]);
 }

@@ -20,10 +20,10 @@
 /* The memory of a reduction in parts. The pointers of the shape are not used. */
 struct parts_call {
     const struct shaped *s;
-    struct gpu_memory *x, *y, *mask, *offsets, *ids; /* NULL where there is none */
-    int64_t first_x, first_y, first_mask;            /* the index of the first element in each */
-    struct gpu_memory *work;                         /* parts_workspace() bytes, of any content */
-    struct gpu_memory *out;                          /* for results; NULL: at[] are addresses */
+    struct gpu_memory *x, *y, *mask, *offsets, *ids, *means; /* NULL where there is none */
+    int64_t first_x, first_y, first_mask; /* the index of the first element in each */
+    struct gpu_memory *work;              /* parts_workspace() bytes, of any content */
+    struct gpu_memory *out;               /* for results; NULL: at[] are addresses */
     uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
     unsigned only;                 /* the first of the values that are wanted */
     unsigned values;               /* how many values are wanted */

@@ -99,7 +99,8 @@ typedef struct digit_range {
 #endif
 
 typedef struct lower_scratch {
-    number sum, squares;
+    number sum, squares, imaginary,
+        more; /* of imaginary parts: their sum, and that of their squares */
     number_scratch scratch;
 #if defined(SETTLED)
     digit_range digit_ranges[SUMS];
@@ -237,14 +238,36 @@ __device__ u64 lower_mean(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return round_quotient(f, &r->sum, &r->squares, 0, &r->scratch);
 }
 
+/* Loads the sum and the sum of squares of real or imaginary parts; of their distances from a mean that is given. */
+OUTLINED void load_moments(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid_sum,
+                           u32 monoid_squares, u64 mean, lower_scratch *r, number *sum,
+                           number *squares) {
+    load_sum(work, p, monoid_sum, r, sum);
+    load_sum(work, p, monoid_squares, r, squares);
+    if (p->about) number_about(mean, p->n, sum, squares, &r->scratch);
+}
+
+/* Returns whether NaNs or infinities make a variance NaN, whose sum is this monoid's. */
+__device__ u32 has_no_variance(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid,
+                               u64 mean) {
+    const notes k = notes_of(work, p, monoid);
+    return k.nans || k.plus || k.minus || (p->about && (mean >> 52 & 2047) == 2047);
+}
+
 __device__ u64 lower_variance(const RECORD_SPACE u64 *work, const lower_plan *p, u32 root, u32 type,
                               lower_scratch *r) {
     const float_format f = format_of(type);
-    const notes k = notes_of(work, p, PLAN_SUM);
-    if (p->n == 0 || k.nans || k.plus || k.minus) return float_nan_bits(f);
-    load_sum(work, p, PLAN_SUM, r, &r->sum);
-    load_sum(work, p, PLAN_SQUARES, r, &r->squares);
-    return round_variance(f, &r->sum, &r->squares, p->n, p->ddof, p->exponent, root, &r->scratch);
+    r->imaginary.count = 0;
+    if (p->n == 0 || has_no_variance(work, p, PLAN_SUM, p->mean[0])) return float_nan_bits(f);
+    load_moments(work, p, PLAN_SUM, PLAN_SQUARES, p->mean[0], r, &r->sum, &r->squares);
+    if (p->is_complex) {
+        if (has_no_variance(work, p, PLAN_MAGNITUDES, p->mean[1])) return float_nan_bits(f);
+        load_moments(work, p, PLAN_MAGNITUDES, PLAN_PRODUCTS, p->mean[1], r, &r->imaginary,
+                     &r->more);
+        number_add_squares(&r->squares, &r->more, &r->scratch);
+    }
+    return round_variance(f, &r->sum, &r->imaginary, &r->squares, p->n, p->ddof, p->exponent, root,
+                          &r->scratch);
 }
 
 __device__ u64 lower_norm2(const RECORD_SPACE u64 *work, const lower_plan *p, u32 type,

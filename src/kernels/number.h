@@ -116,7 +116,15 @@ PURE u32 number_digit(const number *a, i32 exponent) {
     return exponent >= a->exponent && i < a->count ? a->digit[i] : 0;
 }
 
-/* out = |a| - |b|, with its sign. The digits between the lowest and the highest of the two are at most
+/* *out = the finite double with these bits. */
+SELDOM void number_of_double(u64 bits, number *out) {
+    const u32 field = (u32)(bits >> 52) & 2047;
+    number_of((bits & (((u64)1 << 52) - 1)) | (u64)(field != 0) << 52,
+              (i32)(field ? field : 1) - 1075, out);
+    out->negative = (u32)(bits >> 63);
+}
+
+/* out = a - b, out another number than both. The digits between the lowest and the highest of the two are at most
  * NUMBER_DIGITS - 2. */
 SELDOM void number_subtract(const number *a, const number *b, number *out) {
     const i32 a_end = a->exponent + 32 * a->count, b_end = b->exponent + 32 * b->count;
@@ -131,10 +139,10 @@ SELDOM void number_subtract(const number *a, const number *b, number *out) {
     out->exponent = low;
     UNROLL_NOT
     for (i32 i = 0; i < count; i++) {
-        const i64 digit =
-            (i64)number_digit(a, low + 32 * i) - number_digit(b, low + 32 * i) + borrow;
+        const i64 left = (i64)number_digit(a, low + 32 * i), right = number_digit(b, low + 32 * i);
+        const i64 digit = (a->negative ? -left : left) - (b->negative ? -right : right) + borrow;
         out->digit[i] = (u32)digit;
-        borrow = digit >> 32; /* 0 or -1 */
+        borrow = digit >> 32; /* floor: -2 to 1 */
     }
     number_close(out, count, borrow);
 }
@@ -285,12 +293,38 @@ SELDOM u64 round_quotient(float_format f, const number *a, const number *b, u32 
     return round_digits(f, 0, r, 3, exponent / 2, sticky != 0); /* exponents are multiples of 32 */
 }
 
+/* Makes the exact sum S and sum of squares Q of n elements those of their distances from a mean m, the finite double with
+ * these bits, as far as a variance looks at them: *squares = Q - 2 m S + n m^2 and *sum = 0. The lowest digit of each term
+ * weighs 2^-2176 or more, as that of Q does. |x| and |m| are below 2^1024, so *squares <= 2^64 (2^1025)^2 = 2^2114: 135
+ * digits. */
+SELDOM void number_about(u64 mean, u64 n, number *sum, number *squares, number_scratch *scratch) {
+    number *m = &scratch->a, *cross = &scratch->b, *c = &scratch->c, *d = &scratch->d;
+    number_of_double(mean, m);
+    number_multiply(m, sum, cross);
+    number_multiply(m, m, c);
+    number_of(n, 0, sum);
+    number_multiply(c, sum, d);
+    d->negative = 1; /* -n m^2 */
+    number_subtract(squares, cross, c);
+    number_subtract(c, d, sum);
+    number_subtract(sum, cross, squares);
+    sum->count = 0;
+}
+
+/* Makes the sum of squares, *squares, that of complex numbers: adds that of their imaginary parts, *more. */
+SELDOM void number_add_squares(number *squares, number *more, number_scratch *scratch) {
+    more->negative = 1;
+    number_subtract(squares, more, &scratch->a);
+    *squares = scratch->a;
+}
+
 /* Returns the variance of n > 0 elements from their exact sum and sum of squares, or if `root` the
- * standard deviation: (n squares - sum^2) / (n (n - ddof)), rounded once. ddof = mantissa *
- * 2^exponent is finite and not negative. The result is NaN if n <= ddof. By Cauchy and Schwarz the
- * numerator is not negative. */
-SELDOM u64 round_variance(float_format f, const number *sum, const number *squares, u64 n,
-                          u64 mantissa, i32 exponent, u32 root, number_scratch *scratch) {
+ * standard deviation: (n squares - sum^2 - imaginary^2) / (n (n - ddof)), rounded once. `imaginary` is the sum of complex
+ * numbers' imaginary parts, or 0. ddof = mantissa * 2^exponent is finite and not negative. The result is NaN if
+ * n <= ddof. By Cauchy and Schwarz the numerator is not negative. */
+SELDOM u64 round_variance(float_format f, const number *sum, const number *imaginary,
+                          const number *squares, u64 n, u64 mantissa, i32 exponent, u32 root,
+                          number_scratch *scratch) {
     number *count = &scratch->a, *a = &scratch->b, *b = &scratch->c, *c = &scratch->d;
     number_of(n, 0, count);
     number_of(mantissa, exponent, a);
@@ -302,7 +336,9 @@ SELDOM u64 round_variance(float_format f, const number *sum, const number *squar
     number_multiply(count, squares, a);
     number_multiply(sum, sum, b);
     number_subtract(a, b, count);
-    return round_quotient(f, count, c, root, scratch);
+    number_multiply(imaginary, imaginary, b);
+    number_subtract(count, b, a);
+    return round_quotient(f, a, c, root, scratch);
 }
 
 #endif

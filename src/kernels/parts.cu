@@ -217,22 +217,23 @@ PURE void add_integer(sum *to, u64 w, u32 is_negative) {
 #define HAS(p, monoid) ((p)->monoids >> (monoid)&1u)
 
 INLINED void add_float(u64 bits, u64 beside, const parts_plan *p, cell *c, SHARED u64 *rec) {
-    const u32 type = p->lower.type;
-    const double x = double_of(type, bits);
+    const u32 type = p->lower.type, is_complex = p->lower.is_complex;
+    const double x = double_of(type, bits), y = double_of(type, beside);
+    const double first = is_complex ? y : x; /* the first factor of a product */
+    const double magnitude = double_from(double_bits(x) & ~((u64)1 << 63));
     if (HAS(p, PLAN_SUM))
         add_term(x, 1u << PLAN_SUM, limb_layout_of(type, PLAN_SUM), c, &c->sums[PLAN_SUM],
                  rec + p->lower.at[PLAN_SUM]);
     if (HAS(p, PLAN_MAGNITUDES))
-        add_term(double_from(double_bits(x) & ~((u64)1 << 63)), 1u << PLAN_MAGNITUDES,
+        add_term(is_complex ? y : magnitude, 1u << PLAN_MAGNITUDES,
                  limb_layout_of(type, PLAN_MAGNITUDES), c, &c->sums[PLAN_MAGNITUDES],
                  rec + p->lower.at[PLAN_MAGNITUDES]);
     if (HAS(p, PLAN_SQUARES))
         add_wide(x, x, 1u << PLAN_SQUARES, limb_layout_of(type, PLAN_SQUARES), c,
                  &c->sums[PLAN_SQUARES], rec + p->lower.at[PLAN_SQUARES]);
     if (HAS(p, PLAN_PRODUCTS))
-        add_wide(x, double_of(type, beside), 1u << PLAN_PRODUCTS,
-                 limb_layout_of(type, PLAN_PRODUCTS), c, &c->sums[PLAN_PRODUCTS],
-                 rec + p->lower.at[PLAN_PRODUCTS]);
+        add_wide(first, y, 1u << PLAN_PRODUCTS, limb_layout_of(type, PLAN_PRODUCTS), c,
+                 &c->sums[PLAN_PRODUCTS], rec + p->lower.at[PLAN_PRODUCTS]);
     if (HAS(p, PLAN_FAST)) c->word[W_FAST] = double_bits(double_from(c->word[W_FAST]) + x);
 }
 
@@ -370,10 +371,11 @@ __device__ void put_value(GLOBAL u8 *out, const parts_plan *p, u32 v, i64 place,
         store_bits(out, width_of(to), place, bits);
 }
 
-/* Writes all values of a row whose record is rec and known[], by one thread. */
-__device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                          const parts_plan *p, u64 row, const u64 *known, SHARED u64 *rec,
-                          lower_scratch *r) {
+/* Writes all values of a row whose record is rec and known[], by one thread. means[] has the bits of the mean that is given
+ * for each result, by its number, and behind it of its imaginary part; NULL: the plan's is for all. */
+__device__ void lower_row(const GLOBAL u8 *offsets, const GLOBAL u64 *means, GLOBAL u64 *work,
+                          GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 *known,
+                          SHARED u64 *rec, lower_scratch *r) {
     lower_plan own = p->lower;
     SHARED u64 *rest = rec + p->sums;
     const u32 type = own.type;
@@ -406,6 +408,8 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
         nth += rest_of % p->kept[d].length * p->kept[d].number;
         rest_of /= p->kept[d].length;
     }
+    for (u32 k = 0; k < 1 + own.is_complex && means; k++)
+        own.mean[k] = means[(1 + own.is_complex) * nth + k];
     for (u32 v = 0; v < own.values; v++) {
         const u32 op = own.value[v] & 255, to = own.value[v] >> 8;
         u32 status = RESULT_OK;
@@ -686,7 +690,7 @@ __device__ void leave_sums(const parts_plan *p, const SHARED u64 *rec, GLOBAL u6
 }
 
 KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const GLOBAL u8 *offsets,
-            GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan plan) {
+            const GLOBAL u64 *means, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
@@ -719,7 +723,7 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
             if (from == 0 && to == length) {
                 if (threadIdx.x == 0) {
                     TALLY_PATH("a whole row");
-                    lower_row(offsets, work, out, &plan, row, c.word, rec, &numbers);
+                    lower_row(offsets, means, work, out, &plan, row, c.word, rec, &numbers);
                 }
             } else {
                 GLOBAL u64 *edge =
@@ -804,7 +808,7 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
         const u64 zero = known[W_MIXED] >> monoid & 1 ? 0 : float_sign(format_of(to));
         u64 bits = 0;
         if (op == VAR || op == STD) {
-            lost |= is_far && correction != 0;
+            lost |= (is_far && correction != 0) || p->lower.about || p->lower.is_complex;
             bits = variance_value(total.high, total.low, s.high, s.low, n, ddof, op == STD, to, 0,
                                   &lost);
         } else if (op == NORM2) {
@@ -821,8 +825,8 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
 
 /* Reduces all rows of an array of few elements in a single launch. The problem has no canonical
  * tree, and the caller wants no outcome (`ignore_errors`). */
-KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *out,
-           const parts_plan plan) {
+KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const GLOBAL u64 *means,
+           GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
@@ -855,7 +859,8 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
             __syncthreads();
             if (threadIdx.x == 0) TALLY_PATH("by digits");
             if (is_left && threadIdx.x == 0)
-                lower_row(nowhere, (GLOBAL u64 *)out, out, &plan, row, c.word, rec, &numbers);
+                lower_row(nowhere, means, (GLOBAL u64 *)out, out, &plan, row, c.word, rec,
+                          &numbers);
         }
         __syncthreads();
     }
@@ -863,7 +868,8 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
 
 /* Merges the edges of each row that was cut, and lowers it: for piece p the row that begins in it and ends in a later
  * one, if there is one. */
-KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan plan) {
+KERNEL join(const GLOBAL u8 *offsets, const GLOBAL u64 *means, GLOBAL u64 *work, GLOBAL u8 *out,
+            const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
@@ -901,7 +907,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
         __syncthreads();
         if (threadIdx.x == 0) {
             TALLY_PATH("");
-            lower_row(offsets, work, out, &plan, row, known, rec, &numbers);
+            lower_row(offsets, means, work, out, &plan, row, known, rec, &numbers);
         }
         __syncthreads();
     }

@@ -27,9 +27,13 @@ enum {
 
 typedef struct lower_plan {
     u64 n;
-    u64 identity;     /* the tree's value where n is 0 */
-    u64 ddof;         /* the correction is ddof * 2^exponent */
-    i32 exponent;     /* see ddof */
+    u64 identity; /* the tree's value where n is 0 */
+    u64 ddof;     /* the correction is ddof * 2^exponent */
+    i32 exponent; /* see ddof */
+    u32 about;    /* variances are about the mean whose parts have these bits, as doubles: */
+    u64 mean[2];
+    u32 is_complex; /* the elements are complex: PLAN_MAGNITUDES is the sum of their imaginary parts, and PLAN_PRODUCTS
+                       * that of the squares of these */
     u32 type;         /* of the elements */
     u32 indexed;      /* the record of extremes has indices */
     u32 complemented; /* the record of bits is the complement of what is asked for */

@@ -57,6 +57,7 @@ __device__ u64 quick_value(const RECORD_SPACE u64 *work, const lower_plan *p, u3
                            const lower_scratch *r, u32 *lost) {
     const u32 monoid = op == MEAN ? PLAN_SUM : PLAN_SQUARES;
     *lost |= op != MEAN && op != VAR && op != STD && op != NORM2;
+    *lost |= (p->about || p->is_complex) && (op == VAR || op == STD);
     *lost |= p->n == 0 || p->n >> 53 != 0 || p->at[monoid] == PLAN_NONE;
     if (*lost) return 0;
     const notes k = notes_of(work, p, monoid);

@@ -92,6 +92,16 @@ static tally_status lower_index(const struct state *s, uint64_t index, tally_val
     return TALLY_OK;
 }
 
+/* Returns the variance, or its root. Of complex elements the sums of products and of magnitudes are those of the imaginary
+ * parts. */
+static tally_value lower_variance(const struct problem *p, const struct state *s, int root,
+                                  tally_type type) {
+    const struct exact_moments part[] = {
+        {&s->sum, &s->squares, p->about ? &p->mean[0] : NULL},
+        {&s->magnitudes, &s->products, p->about ? &p->mean[1] : NULL}};
+    return exact_variance(part, p->is_complex ? 2 : 1, s->n, p->ddof, root, type);
+}
+
 static tally_status lower_one(const struct problem *p, const struct state *s,
                               const tally_value *tree, tally_op op, tally_type type,
                               tally_value *out) {
@@ -106,7 +116,7 @@ static tally_status lower_one(const struct problem *p, const struct state *s,
         return lower_mean(p, s, type, out);
     case TALLY_VAR:
     case TALLY_STD:
-        *out = exact_variance(&s->sum, &s->squares, s->n, p->ddof, op == TALLY_STD, type);
+        *out = lower_variance(p, s, op == TALLY_STD, type);
         return TALLY_OK;
     case TALLY_NORM1:
         return lower_sum(&s->magnitudes, s->n, type, out);

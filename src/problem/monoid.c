@@ -509,7 +509,7 @@ int monoid_states_agree(const struct problem *p, const struct state *s) {
     static const enum monoid_id sums[] = {MONOID_SUM, MONOID_SQUARES, MONOID_MAGNITUDES};
     const struct exact_sum *first = NULL;
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        if (!problem_has(p, sums[i])) continue;
+        if (!problem_has(p, sums[i]) || (p->is_complex && sums[i] == MONOID_MAGNITUDES)) continue;
         const struct exact_sum *each = monoid_state_of(s, sums[i]);
         if (!first) first = each;
         if (each->nans != first->nans) return 0;

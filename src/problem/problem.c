@@ -149,7 +149,11 @@ static tally_status add_value(struct problem *p, tally_op op, tally_type wanted,
         p->value[i].type = wanted;
         *chosen = 1;
     }
+    if (p->is_complex && (!type_is_float(p->type) || (op != TALLY_VAR && op != TALLY_STD)))
+        return fail(TALLY_ETYPE, "of complex numbers there are var and std of floats, not %s of %s",
+                    row->name, tally_type_name(p->type));
     p->monoids |= is_fast(p, op) ? MONOID_BIT(MONOID_FAST) : monoids;
+    if (p->is_complex) p->monoids |= PRODUCTS | MAGNITUDES;
     p->extremes |= row->extremes;
     p->values++;
     return TALLY_OK;
@@ -213,6 +217,9 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
     out->type = asked->type;
     out->fast = asked->fast != 0;
     out->ddof = asked->ddof;
+    out->about = 0;
+    memcpy(out->mean, asked->mean, sizeof out->mean);
+    out->is_complex = asked->is_complex != 0;
     out->bits_op = 0;
     out->user = asked->user;
     out->value[0].type = asked->type;
@@ -220,12 +227,17 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
     s = add_op(out, asked->op, asked->out, &chosen);
     for (size_t i = 0; i < ALSO_MAX && asked->also[i] && s == TALLY_OK; i++)
         s = add_op(out, asked->also[i], asked->out, &chosen);
+    if (s == TALLY_OK && asked->about) problem_about(out);
     if (s == TALLY_OK && (asked->user || problem_has(out, MONOID_TREE))) s = check_user(asked, out);
     if (s == TALLY_OK && asked->out && !chosen)
         s = fail(TALLY_ETYPE, "%s of %s comes back as %s, not as %s", tally_op_name(asked->op),
                  tally_type_name(out->type), tally_type_name(out->value[0].type),
                  tally_type_name(asked->out));
     return s;
+}
+
+void problem_about(struct problem *p) {
+    p->about = problem_asks(p, TALLY_VAR) || problem_asks(p, TALLY_STD);
 }
 
 int problem_asks(const struct problem *p, tally_op op) {

@@ -34,6 +34,10 @@ struct problem {
     tally_type type;
     int fast;
     double ddof;
+    int about; /* a value is a variance, or a deviation, about `mean` */
+    double mean[2];
+    int is_complex; /* the values are variances of complex numbers: MONOID_MAGNITUDES is then the sum of their imaginary
+                     * parts, and MONOID_PRODUCTS that of the squares of these */
     tally_op bits_op; /* MONOID_BITS: TALLY_AND, TALLY_OR or TALLY_XOR */
     const tally_operator
         *user;         /* MONOID_TREE: the user's operator, or NULL for the product of floats */
@@ -53,6 +57,10 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out);
 static inline int problem_has(const struct problem *p, enum monoid_id monoid) {
     return (p->monoids & MONOID_BIT(monoid)) != 0;
 }
+
+/* Makes variances and standard deviations be about p->mean. They are then lowered from exact sums, as no device has
+ * another way to them. */
+void problem_about(struct problem *p);
 
 /* Returns whether one of the values is that of `op`. */
 int problem_asks(const struct problem *p, tally_op op);

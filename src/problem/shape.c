@@ -353,7 +353,7 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
     s->n = shape->cut == TALLY_AXES ? shape->n : cut_length(shape);
     s->count = shape->cut == TALLY_AXES ? 0 : shape->count;
     if (shape->cut != TALLY_AXES) (void)count_kept(shape, &s->vectors);
-    if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot only");
+    if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot and complex elements only");
     int reads = s->n != 0 && s->vectors != 0;
     if (s->cut == TALLY_AXES) {
         plan_axes(shape, s);
@@ -364,7 +364,8 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
         plan_cut(shape, s);
     if (reads && !x) return fail(TALLY_EINVAL, "the array is NULL but has elements");
     if (reads && two && !y)
-        return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
+        return fail(TALLY_EINVAL,
+                    "dot and complex elements need two arrays, and the second is NULL");
     if (s->results > 0 && out)
         for (unsigned v = 0; v < p->values; v++)
             if (!out[v]) return fail(TALLY_EINVAL, "out[%u] is NULL", v);
@@ -374,6 +375,8 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
     s->ids_type = shape->ids_type ? shape->ids_type : TALLY_I64;
     s->skip_outside = shape->skip_outside;
     s->sorted = shape->sorted;
+    if (p->about) s->means = shape->means;
+    s->means_count = p->is_complex ? 2 * s->results : s->results;
     return TALLY_OK;
 }
 
@@ -442,7 +445,14 @@ void shaped_absent(struct absence *known, uint64_t number, tally_status status, 
 void shaped_lower(const struct shaped *s, const struct state *state, const tally_value *root,
                   ptrdiff_t place, size_t number, struct absence *absence) {
     tally_value value[TALLY_VALUES_MAX];
+    struct problem own;
     const struct problem *p = s->p;
+    if (s->means) {
+        own = *p;
+        const size_t parts = p->is_complex ? 2 : 1;
+        memcpy(own.mean, s->means + parts * number, parts * sizeof *own.mean);
+        p = &own;
+    }
     const tally_status status = lower_values(p, state, root, value);
     if (status != TALLY_OK) {
         value[0] = (tally_value){.type = 0};

@@ -56,6 +56,11 @@ struct shaped {
     tally_type offsets_type, ids_type;
     int skip_outside, sorted;
 
+    const double *
+        means; /* for each of the caller's results, by number, the mean that is given, of complex elements in two
+                          * parts; NULL: the problem's */
+    size_t means_count;
+
     int filled; /* a GPU's copy, in which a neutral element stands for each that a mask hid (gpu/filled.h) */
 };
 

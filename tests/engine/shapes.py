@@ -34,7 +34,7 @@ class Operator(Structure):
 
 class _Problem(Structure):
     _fields_ = [("op", c_int), ("type", c_int), ("out", c_int), ("fast", c_int), ("ddof", c_double),
-                ("user", POINTER(Operator)), ("also", c_int * 8)]
+                ("about", c_int), ("mean", c_double * 2), ("is_complex", c_int), ("user", POINTER(Operator)), ("also", c_int * 8)]
 
 
 class Value(Structure):
@@ -46,7 +46,7 @@ class _Shape(Structure):
                 ("y_stride", c_void_p), ("axes", c_uint32), ("out_stride", c_void_p), ("n", c_size_t),
                 ("count", c_size_t), ("offsets", c_void_p), ("offsets_type", c_int), ("ids", c_void_p),
                 ("ids_type", c_int), ("skip_outside", c_int), ("sorted", c_int), ("mask", c_void_p),
-                ("mask_stride", c_void_p)]
+                ("mask_stride", c_void_p), ("means", c_void_p)]
 
 
 lib.tally_error.restype = lib.tally_error_result.restype = c_char_p
@@ -91,16 +91,19 @@ def close_device(device):
 
 
 class Problem:
-    def __init__(self, op, type, out=None, fast=False, ddof=0, also=(), user=None):
+    def __init__(self, op, type, out=None, fast=False, ddof=0, also=(), user=None, about=None, is_complex=False):
         self.op, self.type, self.user = op, type, user
         self.c = _Problem(OPS.index(op) + 1, TYPES.index(type) + 1, TYPES.index(out) + 1 if out else 0, fast, ddof,
-                          ctypes.pointer(user) if user else None, (c_int * 8)(*[OPS.index(o) + 1 for o in also]))
+                          is_complex=is_complex, user=ctypes.pointer(user) if user else None,
+                          also=(c_int * 8)(*[OPS.index(o) + 1 for o in also]))
+        if about is not None:
+            self.c.about, self.c.mean[:] = 1, (about.real, about.imag)
         count = c_size_t()
         check(lib.tally_problem_values(self.c, byref(count)))
         self.types = [TYPES[lib.tally_problem_value_type(self.c, v) - 1] for v in range(count.value)]
 
     def two(self):
-        return "dot" in [self.op] + [OPS[o - 1] for o in self.c.also if o]
+        return self.c.is_complex or "dot" in [self.op] + [OPS[o - 1] for o in self.c.also if o]
 
 
 def with_payloads(type, x, rng):
