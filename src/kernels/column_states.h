@@ -28,6 +28,8 @@
 
 #include "column_values.h"
 
+#include "certain/batch.h"
+
 #if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
 #define LONG   1
 #define VECTOR 2u
@@ -102,21 +104,10 @@ typedef struct lowered {
 #else
 #define BATCH_ROWS 64u
 #endif
-/* Without squares: limits of a batch's spread, the exponents between its largest and its smallest
- * element. Let all elements be below 2^e. Then they are multiples of
- * u = 2^(e - FLOAT_DIGITS - spread), and sums of BATCH_ROWS <= 2^BATCH_LOG of them are below
- * 2^(e + BATCH_LOG).
- *
- * 1. Plain additions are exact if these sums fit a double: e + BATCH_LOG - DOUBLE_DIGITS is at most
- *    u's exponent, or spread <= DOUBLE_DIGITS - FLOAT_DIGITS - BATCH_LOG.
- * 2. Otherwise an addition has an error of at most 2^(e + BATCH_LOG - DOUBLE_DIGITS), a multiple of u.
- *    2^BATCH_LOG errors add up to at most 2^(e + 2 BATCH_LOG - DOUBLE_DIGITS). Plain additions of them
- *    are exact if spread <= 2 DOUBLE_DIGITS - FLOAT_DIGITS - 2 BATCH_LOG. */
-#define BATCH_LOG          8
-#define PLAIN_SPREAD       (DOUBLE_DIGITS - FLOAT_DIGITS - BATCH_LOG)
-#define COMPENSATED_SPREAD (2 * DOUBLE_DIGITS - FLOAT_DIGITS - 2 * BATCH_LOG)
-#if !HAS_SQUARES
-/* Fails to compile unless a batch is within the bounds above. */
+#if !LONG
+/* A batch has at most 2^BATCH_LOG rows (certain/batch.h). */
+#define BATCH_LOG (HAS_SQUARES ? 6 : 8)
+/* Fails to compile unless that is so. */
 typedef char batches_are_short_enough[BATCH_ROWS <= 1u << BATCH_LOG ? 1 : -1];
 #endif
 
@@ -275,7 +266,7 @@ typedef struct batch {
 #elif HAS_SQUARES
     double base; /* where `square` began */
 #endif
-    u32 most, least; /* the bounds of |x|, and of 2 |x| - 1 of what is not 0, as bits */
+    u32 most, least; /* the bounds of certain/batch.h */
     u32 room;        /* rows that it has room for */
     u32 rough;       /* not 0: something may have been lost */
     u32 used;        /* there is something in it */
@@ -298,8 +289,9 @@ INLINED void begin_batch(batch *b, u32 columns) {
 #elif HAS_SQUARES
     b->base = 0;
 #endif
-    b->most = b->rough = b->used = 0;
-    b->least = ~0u;
+    b->most = NO_MOST;
+    b->least = NO_LEAST;
+    b->rough = b->used = 0;
     b->room = HAS_SQUARES && LONG ? 0 : BATCH_ROWS;
 }
 
@@ -369,24 +361,11 @@ INLINED void end_batch(batch *b, u32 columns, state *whole, state *a) {
     }
 }
 
-#if !HAS_SQUARES
-/* Returns how many exponents lie between the largest and the smallest element other than 0; 255 if
- * there is an infinity or a NaN. */
-PURE u32 spread_of(u32 most, u32 least) {
-    const u32 high = most >> 23, low = (least + 1) >> 24;
-    return high == 255 ? 255 : high < low ? 0 : high - low;
-}
-#endif
-
 #if !LONG
 INLINED void bound_magnitudes(const element *e, u32 count, u32 *most, u32 *least) {
     UNROLL
-    for (u32 k = 0; k < count; k++) {
-        const u32 bits = float_bits(widen(e[k])), twice = 2 * bits - 1;
-        const u32 magnitude = bits & 0x7fffffffu;
-        *most = magnitude > *most ? magnitude : *most;
-        *least = twice < *least ? twice : *least;
-    }
+    for (u32 k = 0; k < count; k++)
+        note_magnitude(float_bits(widen(e[k])), most, least);
 }
 #endif
 
@@ -428,11 +407,10 @@ INLINED u32 open_window(batch *b, u32 columns, const element *e, u32 count, cons
     return fits;
 }
 #elif HAS_SQUARES
-#define EXPONENTS 23
 INLINED u32 open_window(batch *b, u32 columns, u32 most, u32 least) {
     const u32 field = (most >> 23) + 2, high = field < 254 ? field : 254;
-    const u32 lowest = high > EXPONENTS ? high - EXPONENTS : 0;
-    if (most >= 0x7f800000u) return 0;
+    const u32 spread = PLAIN_SPREAD_MOST(BATCH_LOG), lowest = high > spread ? high - spread : 0;
+    if (has_special(most)) return 0;
     b->most = high << 23 | 0x7fffffu;
     b->least = lowest > 0 ? (lowest << 24) - 1 : 0;
     if (least < b->least) { /* any finite ones */
@@ -441,7 +419,7 @@ INLINED u32 open_window(batch *b, u32 columns, u32 most, u32 least) {
         b->rough = 1;
         return 1;
     }
-    b->base = power_of_two(2 * ((i32)high - 126) + 6);
+    b->base = power_of_two(2 * ((i32)high - 126) + BATCH_LOG);
     UNROLL
     for (u32 v = 0; v < columns; v++)
         b->square[v] = b->base;
@@ -480,7 +458,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
         if (b->used) flush_batch(b, columns, whole);
         if (!open_window(b, columns, e, rows * columns, most)) {
 #else
-    u32 most = 0, least = ~0u;
+    u32 most = NO_MOST, least = NO_LEAST;
     bound_magnitudes(e, rows * columns, &most, &least);
     if (most > b->most || least < b->least || b->room < rows) {
         if (b->used) flush_batch(b, columns, whole);
@@ -539,10 +517,11 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
 #else
     u32 most = b->most, least = b->least;
     bound_magnitudes(e, rows * columns, &most, &least);
-    const u32 spread = spread_of(most, least);
-    if (b->room < rows || spread > COMPENSATED_SPREAD) {
+    const i32 spread = spread_of(most, least, OF_SEVERAL_SUMS);
+    const u32 is_exact = compensated_sums_are_exact(spread, BATCH_LOG);
+    if (b->room < rows || !is_exact) {
         if (b->used) flush_batch(b, columns, whole);
-        if (spread > COMPENSATED_SPREAD) {
+        if (!is_exact) {
             add_all_slowly(b, whole, columns, count, from);
             return;
         }
@@ -551,7 +530,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
     b->used = 1;
     b->most = most;
     b->least = least;
-    if (spread <= PLAIN_SPREAD) {
+    if (plain_sums_are_exact(spread, BATCH_LOG)) {
         UNROLL
         for (u32 k = 0; k < rows; k++)
             UNROLL

@@ -54,6 +54,8 @@
 
 #include "doubles.h"
 
+#include "certain/batch.h"
+
 #include "copies.h"
 
 #include "spots.h"
@@ -338,78 +340,57 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
 #else
 #define PADDING ((element)SIGN)
 #endif
+/* Returns what an element adds to the sum. */
+PURE double lifted(real x) {
+#if defined(LIFT_MAGNITUDE)
+    return (double)float_from(float_bits(x) & 0x7fffffffu);
+#else
+    return (double)x;
+#endif
+}
 typedef struct batch {
     double sum, square, rest; /* of elements; of squares, and the errors of either */
-    u32 least, most;          /* 2 |x| - 1 of those that are not 0, and |x|, both as bits */
+    u32 least, most;          /* the bounds of certain/batch.h */
 } batch;
 PURE void begin(batch *k, u32 at) {
     k->sum = k->square = -0.0;
     k->rest = 0;
-    k->least = ~0u;
-    k->most = 0;
+    k->least = NO_LEAST;
+    k->most = NO_MOST;
 }
 INLINED void add(batch *k, element e, u32 at, u32 inside) {
     const real x = widen(inside ? e : PADDING);
-    const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
-#if defined(LIFT_MAGNITUDE)
-    k->sum += (double)float_from(magnitude);
-#elif defined(HAS_SUM)
-    k->sum += (double)x;
+#if defined(HAS_SUM)
+    k->sum += lifted(x);
 #endif
 #if defined(HAS_SQUARES)
     double error;
     k->square = two_sum(k->square, (double)x * (double)x, &error);
     k->rest += error;
 #endif
-    k->least = twice < k->least ? twice : k->least;
-    k->most = magnitude > k->most ? magnitude : k->most;
-}
-/* Returns how many exponents lie between the largest and the smallest element other than 0; 0 if
- * there is an infinity or a NaN. */
-PURE u32 spread_of(const batch *k) {
-    const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
-    return high <= low || high == 255 ? 0 : high - low;
+    note_magnitude(float_bits(x), &k->most, &k->least);
 }
 /* Returns the least p with n <= 2^p, but at least 6. */
 PURE u32 power_for(u32 n) {
     return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
 }
-/* Returns whether plain additions of at most 2^power elements, and of their squares, are exact. Let
- * most and least be the largest and the smallest exponent field.
- * 1. In units of half the least f32, elements are multiples of 2^least below 2^(most + FLOAT_DIGITS).
- *    Their sum is below 2^(most + FLOAT_DIGITS + power). It is a double if most + FLOAT_DIGITS + power
- *    <= least + DOUBLE_DIGITS, or spread + power <= DOUBLE_DIGITS - FLOAT_DIGITS.
- * 2. In units of 2^(2 least) squares of that unit, squares add up to less than
- *    2^(2 spread + 2 FLOAT_DIGITS + power). An error of that sum is less than 2^-DOUBLE_DIGITS of it.
- *    All 2^power errors are integers that add up to less than 2^(2 spread + 2 power - 5), which is at
- *    most 2^DOUBLE_DIGITS by the same condition.
- * Infinities and NaNs give the values that they should. */
+/* Returns whether plain additions of at most 2^power elements, and of their squares, give the right
+ * sums. */
 PURE u32 plain_sum_is_exact(const batch *k, u32 power) {
-    return spread_of(k) + power <= DOUBLE_DIGITS - FLOAT_DIGITS;
+    return plain_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
 }
 #if defined(HAS_COMPENSATED)
 /* Adds an element, and the error of that to the other errors, plainly. */
 INLINED void add_compensated(batch *k, element e, u32 inside) {
     double error;
     const real x = widen(inside ? e : PADDING);
-    const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
-#if defined(LIFT_MAGNITUDE)
-    k->sum = two_sum(k->sum, (double)float_from(magnitude), &error);
-#else
-    k->sum = two_sum(k->sum, (double)x, &error);
-#endif
+    k->sum = two_sum(k->sum, lifted(x), &error);
     k->rest += error;
-    k->least = twice < k->least ? twice : k->least;
-    k->most = magnitude > k->most ? magnitude : k->most;
+    note_magnitude(float_bits(x), &k->most, &k->least);
 }
-/* Returns whether compensated additions of at most 2^power elements are exact. Let most and least
- * be the exponents. A sum is below 2^(most + 1 + power), so an error is at most
- * 2^(most + power - DOUBLE_DIGITS). All errors add up to at most 2^(most + 2 power - DOUBLE_DIGITS),
- * and are multiples of 2^(least + 1 - FLOAT_DIGITS). Their sum is a double if it is at most
- * 2^DOUBLE_DIGITS of that unit: spread + 2 power <= 2 DOUBLE_DIGITS - FLOAT_DIGITS + 1. One less is
- * asked for. */
+/* Returns the same of compensated additions of elements. */
 PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
-    return spread_of(k) + 2 * power <= 2 * DOUBLE_DIGITS - FLOAT_DIGITS;
+    return compensated_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
 }
 #endif
 #endif

@@ -6,10 +6,6 @@
 #ifndef TALLY_TWO_SUM_H
 #define TALLY_TWO_SUM_H
 
-/* Bits of significands. Floats shorter than f32 have fewer. */
-#define FLOAT_DIGITS  24
-#define DOUBLE_DIGITS 53
-
 /* Returns a + b, rounded, and its error. An infinity or a NaN makes the error a NaN. */
 PURE double two_sum(double a, double b, double *error) {
     const double sum = a + b, t = sum - a;

@@ -8,6 +8,8 @@
  *     intervals ISA round COUNT TYPE                 s e b -> bits, ok (a word each)
  *     intervals host pair COUNT TYPE MEAN            src/kernels/pair.h: s e n -> bits, ok
  *     intervals host doubles COUNT TYPE OP DDOF ROUGH   src/kernels/doubles.h: s e q qe n -> bits, ok
+ *     intervals host batch COUNT P    src/kernels/certain/batch.h: floats, 2^P a batch -> conditions() as one sum, as one of several,
+ *                                     plain sum, s e, squares' s e, squares above a base; a number a batch
  *
  * It reads the arrays before the arrow from its standard input, COUNT doubles each, and writes those behind it to its
  * standard output. COUNT is a multiple of 16.
@@ -54,12 +56,15 @@ static float_format format_of(u32 type) {
 
 #include "kernels/doubles.h"
 
+#include "kernels/certain/batch.h"
+
 /* ---- The kernels ------------------------------------------------------------------------------ */
 
-enum { ARRAYS = 7, KERNELS = 6 };
+enum { ARRAYS = 9, KERNELS = 7 };
 
-static const char *const kernels[] = {"mean", "root", "variance", "round", "pair", "doubles"};
-static const int reads[] = {4, 3, 7, 3, 3, 5}, arguments[] = {0, 0, 3, 1, 2, 4};
+static const char *const kernels[] = {"mean", "root",    "variance", "round",
+                                      "pair", "doubles", "batch"};
+static const int reads[] = {4, 3, 7, 3, 3, 5, 1}, arguments[] = {0, 0, 3, 1, 2, 4, 1};
 
 static double *array(size_t count) {
     double *a = aligned_alloc(64, count * sizeof *a);
@@ -94,6 +99,46 @@ static void doubles(double *const a[], size_t count, u32 type, u32 op, double dd
     }
 }
 
+/* Returns the spread times 4, with a bit for each condition that it satisfies. */
+static double conditions(i32 spread, i32 p) {
+    return 4.0 * spread + 2 * (compensated_sums_are_exact(spread, p) != 0) +
+           (plain_sums_are_exact(spread, p) != 0);
+}
+
+/* Adds up batches as the lemma of certain/batch.h says. Squares begin at the base that the batch's own bounds give. */
+static void batches(double *const a[], size_t count, int p) {
+    for (size_t first = 0; first < count; first += (size_t)1 << p) {
+        const size_t b = first >> p;
+        u32 most = NO_MOST, least = NO_LEAST;
+        double plain = -0.0, s = -0.0, e = 0, square = 0, rest = 0, above, more = 0, error;
+        for (size_t i = first; i < first + ((size_t)1 << p); i++)
+            note_magnitude(float_bits((float)a[0][i]), &most, &least);
+        const double base = double_from((u64)(1023 + 2 * ((i32)(most >> 23) - 126) + p) << 52);
+        above = base;
+        for (size_t i = first; i < first + ((size_t)1 << p); i++) {
+            const double x = a[0][i], before = above;
+            plain += x;
+            s = two_sum(s, x, &error);
+            e += error;
+            square = two_sum(square, x * x, &error);
+            rest += error;
+            above = fused(x, x, before);
+            more += fused(x, x, before - above);
+        }
+        const double found[] = {conditions(spread_of(most, least, OF_ONE_SUM), p),
+                                conditions(spread_of(most, least, OF_SEVERAL_SUMS), p),
+                                plain,
+                                s,
+                                e,
+                                square,
+                                rest,
+                                above - base,
+                                more};
+        for (int i = 0; i < ARRAYS; i++)
+            a[i][b] = found[i];
+    }
+}
+
 int main(int argc, char **argv) {
     int k = 0;
     while (argc > 3 && k < KERNELS && strcmp(argv[2], kernels[k]) != 0)
@@ -124,8 +169,9 @@ int main(int argc, char **argv) {
     if (k == 5)
         doubles(a, count, (u32)atoi(argv[4]), (u32)atoi(argv[5]), atof(argv[6]), atof(argv[7]),
                 bits, ok);
-    if (k < 3)
-        for (int i = 0; i < 3; i++)
+    if (k == 6) batches(a, count, atoi(argv[4]));
+    if (k < 3 || k == 6)
+        for (int i = 0; i < (k == 6 ? ARRAYS : 3); i++)
             fwrite(a[i], sizeof(double), count, stdout);
     else if (fwrite(bits, sizeof *bits, count, stdout) == count)
         fwrite(ok, sizeof *ok, count, stdout);

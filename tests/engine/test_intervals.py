@@ -240,3 +240,63 @@ def test_doubles(out, op, rough, low, high):
                 made = rounded(out, value) if op == "var" else rounded_root(out, max(value, 0))
                 assert made == bits[i], (s[i], e[i], square[i], qe[i], n[i], ddof)
     assert ok.mean() > 0.5 or low != -20 or ddof == 0.1, ok.mean()
+
+
+def batch_of_floats(g, p, spread):
+    """2^p floats whose exponents are `spread` apart, as bad for sums as they can be: many of all ones, odd ones, halves."""
+    high = int(g.integers(-126 + spread, 128))
+    least = high - spread
+    kind = g.integers(0, 4)
+    exponent = {0: np.full(1 << p, high), 1: g.choice([high, least], 1 << p), 2: g.integers(least, high + 1, 1 << p),
+                3: np.full(1 << p, high - int(g.integers(0, spread + 1)))}[int(kind)]
+    exponent[0], exponent[-1] = high, least
+    mantissa = np.where(g.integers(0, 3, 1 << p) > 0, 2**24 - 1, g.integers(2**23, 2**24, 1 << p) | 1)
+    x = np.ldexp(mantissa.astype(np.float64), exponent - 23)
+    if g.integers(0, 2):
+        x *= g.choice([-1.0, 1.0], 1 << p)
+    x = np.where(g.integers(0, 16, 1 << p) == 0, 0.0, x) if p > 3 and g.integers(0, 3) == 0 else x
+    assert (x == x.astype(np.float32)).all()
+    return x
+
+
+PLAIN, COMPENSATED = 53 - 24, 2 * 53 - 24  # what spread + p, and spread + 2 p, may be
+
+
+@pytest.mark.parametrize("p", [0, 1, 6, 8])
+def test_batch(p):
+    """Batches whose spread satisfies a condition of certain/batch.h lose nothing; with one more, some do."""
+    g = data.rng(f"batch {p}")
+    lost = 0
+    for turn in range(12):
+        near = [PLAIN - p, COMPENSATED - 2 * p][turn % 2] + [0, 0, 0, 1, -1, 2][turn // 2]
+        spreads = [min(max(near, 0), 253) for _ in range(COUNT >> p)]
+        x = np.concatenate([batch_of_floats(g, p, spread) for spread in spreads])
+        one, several, plain, s, e, square, rest, above, more = run("batch", p, isa="host", arrays=[x])
+        for b in range(COUNT >> p):
+            of = [q(v) for v in x[b << p: (b + 1) << p]]
+            some = np.abs(x[b << p: (b + 1) << p])
+            exponents = np.maximum(np.frexp(some[some > 0])[1] - 1, -127)
+            spread = int(exponents.max() - exponents.min()) if len(exponents) else 0
+            assert one[b] == several[b] and one[b] // 4 == spread
+            says = int(one[b])
+            if says & 1:
+                assert q(plain[b]) == sum(of), of
+                assert q(square[b]) + q(rest[b]) == q(above[b]) + q(more[b]) == sum(v * v for v in of), of
+            if says & 2:
+                assert q(s[b]) + q(e[b]) == sum(of), of
+            assert says & 3 == (spread + p <= PLAIN) + 2 * (spread + 2 * p <= COMPENSATED)
+            lost += q(plain[b]) != sum(of)
+    assert lost > 0 or p == 0
+
+
+def test_batch_with_specials():
+    """An infinity or a NaN decides a plain sum, and satisfies no condition beside other sums."""
+    g = data.rng("batch with specials")
+    special = g.choice([np.inf, -np.inf, np.nan], COUNT >> 3)
+    x = np.concatenate([batch_of_floats(g, 3, 60) for _ in special])
+    at = g.integers(0, 8, COUNT >> 3)
+    x[np.arange(0, COUNT, 8) + at] = special
+    one, several, plain, *_ = run("batch", 3, isa="host", arrays=[x])
+    n = COUNT >> 3
+    assert (one[:n] == 3).all() and (several[:n].astype(int) & 3 == 0).all()
+    assert np.array_equal(plain[:n], special, equal_nan=True)
