@@ -124,22 +124,8 @@ typedef struct state {
 
 /* Flags of `seen` besides PAIR_...s.
  *
- * ROUGH, with squares only: the sums S of the n elements and Q of their squares may have errors. lower_floats() takes
- *
- *     |error of Q| <= rough Q,  |error of S| <= rough sqrt(n Q),  rough = 2^-82 + n 2^-102.
- *
- * sqrt(n Q) is at least as large as any partial sum (Cauchy-Schwarz). The bound holds since:
- *
- * 1. In a batch of 32 f64 the largest element of a column is at least 2^(w - 3), where 2^w is the column's window.
- * 2. Sums lie below 2^(w + 7) and sums of squares below 2^(2 w + 6), so an addition loses at most 2^(w - 47) or
- *    2^(2 w - 48).
- * 3. Plain additions of 32 such errors are off by less than 2^(w - 89) and 2^(2 w - 90). By step 1 that is less than
- *    2^-84 of the largest element and of its square.
- * 4. Over all batches, step 3 adds up to less than 2^-84 sqrt(n Q) and 2^-84 Q.
- * 5. A merge of two pairs makes two additions to a second double, each with an error of 2^-105 of the sum. There are
- *    fewer than 4 n of them: 4 n 2^-105 = n 2^-103.
- *
- * Batches of 64 shorter floats that are too far apart to be exact begin at 0, and lose less. */
+ * ROUGH, with squares only: the sums may have errors within rough_bound() (certain/variance.h). Batches of 64 shorter
+ * floats that are too far apart to be exact begin at 0, and lose less than f64. */
 #define ROUGH    32u
 #define SIGNLESS 64u /* a batch's zeros may all have been -0 */
 
@@ -621,17 +607,14 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 #if HAS_SQUARES
     const u32 special = a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
     if (a.sum.seen & ROUGH && a.square == 0) r.lost = 1;
-    const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0; /* see ROUGH */
+    const double rough = a.sum.seen & ROUGH ? rough_bound(n) : 0;
     r.lost |= (a.sum.seen & PAIR_LOST) != 0;
     if (rough != 0)
         TALLY_PATH("rough sums");
     else
         TALLY_PATH("exact sums");
     if (op == VAR || op == STD) {
-        const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
-        const double ddof =
-            (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
-        if (is_far && correction != 0) r.lost = 1;
+        const double ddof = ddof_of(correction, exponent, &r.lost);
         r.bits = special ? float_nan_bits(format_of(to))
                          : variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD,
                                           to, rough, &r.lost);

@@ -11,7 +11,7 @@
 #ifndef TALLY_PAIR_H
 #define TALLY_PAIR_H
 
-#include "two_sum.h"
+#include "certain/rounding.h"
 
 enum { PAIR_LOST = 1, PAIR_NAN = 2, PAIR_PLUS = 4, PAIR_MINUS = 8, PAIR_MIXED = 16 };
 
@@ -19,14 +19,6 @@ typedef struct pair {
     double s, e;
     u32 seen; /* PAIR_...s; PAIR_MIXED: some term is not -0 */
 } pair;
-
-/* Returns the exponent field of a double: 2047 for infinities and NaNs. */
-PURE i32 exponent_field(double x) {
-    return (i32)(double_bits(x) >> 52 & 2047);
-}
-
-#define NOT_FINITE 2047
-#define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers cannot overflow a double */
 
 /* Adds any element, and notes everything of it but PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {
@@ -40,58 +32,6 @@ PURE void pair_merge(pair *a, const pair *b) {
     a->seen |= b->seen;
     pair_add_any(a, b->s);
     if (b->e != 0) pair_add_any(a, b->e); /* adding 0 would make +0 of -0 */
-}
-
-/* Returns the bits of a double that was rounded to odd, as a float of the type `to`. */
-PURE u64 pair_shorter(double odd, u32 to) {
-    const float_format wide = {52, 1023};
-    if (to == F64) return double_bits(odd);
-    if (to == F32) return (u64)float_bits((float)odd);
-    return round_float(format_of(to), wide, double_bits(odd));
-}
-
-/* Ziv's rounding test: returns 1 if `low` and `high`, which are finite, round to the same value of
- * the type `to`, so that every number between them does. *bits are that value's. -0 and +0 are
- * different values. If an end is an infinity or a NaN, the result is 0, and the fallback decides.
- * */
-PURE u32 rounds_the_same(double low, double high, u32 to, u64 *bits) {
-    *bits = pair_shorter(low, to);
-    return low - low == 0 && high - high == 0 && pair_shorter(high, to) == *bits;
-}
-
-/* Returns the bits of the double nearest to q + (rest + more) / n. q is that double or a neighbour
- * of it, |more| is less than half of rest's last bit, and n < 2^50 is an integer. */
-PURE u64 pair_nearest(double q, double rest, double more, double n) {
-    const u64 sign = double_bits(q) & (u64)1 << 63, bits = double_bits(q) ^ sign;
-    const double left = sign ? -rest : rest, next = sign ? -more : more;
-    const u64 other =
-        left > 0 ? bits + 1 : bits - 1; /* q's neighbour in the direction of the rest */
-    const double gap = double_from(other) - double_from(bits), middle = 0.5 * gap * n; /* exact */
-    const double beyond =
-        (left - middle) + next; /* its sign is right: near 0 the difference is exact */
-    const u32 outwards = left > 0 ? beyond > 0 : beyond < 0;
-    return sign | (left != 0 && (outwards || (beyond == 0 && bits & 1)) ? other : bits);
-}
-
-/* Returns the bits of (a + r) / n in the type `to`, where |r| is at most half of a's last bit. Sets
- * *lost if this way does not give them. a / n, corrected by d, is a double q: the nearest to the
- * quotient, or a neighbour of that. The remainder a - q n + r has at most 53 bits before r. */
-PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
-    const double count = (double)n;
-    if ((n & (n - 1)) ==
-        0) { /* a power of two: the sum's double, or what is odd about it, says all */
-        const double q = a / count;
-        if (exponent_field(q) < 200) *lost = 1;
-        return to == F64 ? double_bits(q) : pair_shorter(pair_to_odd(q, r), to);
-    }
-    if (r == 0 && to == F64 && n >> 53 == 0) return double_bits(a / count);
-    const double first = a / count, d = (fused(-first, count, a) + r) / count, q = first + d;
-    double more;
-    const double rest = two_sum(fused(-q, count, a), r, &more);
-    if (exponent_field(q) < 200 || n >> 50 != 0)
-        *lost = 1; /* what is left over might not be a double */
-    if (to == F64) return pair_nearest(q, rest, more, count);
-    return pair_shorter(pair_to_odd(q, rest), to);
 }
 
 /* Returns the bits of the sum of n elements, or of their mean, as a float of the type `to`; sets

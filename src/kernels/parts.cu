@@ -791,11 +791,9 @@ INLINED void reduce_block_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *
 /* Writes all values of a row of floats from double-doubles; returns whether these determine them. */
 __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 *known,
                         const sum *sums, u32 lost) {
-    const u64 n = known[W_N], correction = p->lower.ddof;
-    const i32 exponent = p->lower.exponent;
-    const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
-    const double ddof =
-        (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
+    const u64 n = known[W_N];
+    u32 is_far = 0;
+    const double ddof = ddof_of(p->lower.ddof, p->lower.exponent, &is_far);
     const i64 place = row_result(p, row);
     if (n == 0) return 0;
     for (u32 v = 0; v < p->lower.values && !lost; v++) {
@@ -808,7 +806,7 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
         const u64 zero = known[W_MIXED] >> monoid & 1 ? 0 : float_sign(format_of(to));
         u64 bits = 0;
         if (op == VAR || op == STD) {
-            lost |= (is_far && correction != 0) || p->lower.about || p->lower.is_complex;
+            lost |= is_far || p->lower.about || p->lower.is_complex;
             bits = variance_value(total.high, total.low, s.high, s.low, n, ddof, op == STD, to, 0,
                                   &lost);
         } else if (op == NORM2) {

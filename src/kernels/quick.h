@@ -70,10 +70,7 @@ __device__ u64 quick_value(const RECORD_SPACE u64 *work, const lower_plan *p, u3
                (q.negative ? float_sign(format_of(type)) : 0);
     if (op == NORM2) return ball_value(ball_root(q.magnitude), type, lost);
     const quick_sum sum = quick_sum_of(r->digit_ranges[PLAN_SUM], lost);
-    const u32 is_far = p->exponent > 64 || p->exponent < -64 || p->ddof >> 53 != 0;
-    const double ddof =
-        (double)p->ddof * double_from((u64)(is_far ? 1023 : 1023 + p->exponent) << 52);
-    *lost |= is_far && p->ddof != 0;
+    const double ddof = ddof_of(p->ddof, p->exponent, lost);
     if (*lost) return 0;
     const double rough = sum.magnitude.b != 0 || q.magnitude.b != 0 ? QUICK_ROUGH : 0;
     return variance_value(sum.magnitude.s, sum.magnitude.e, q.magnitude.s, q.magnitude.e, p->n,

@@ -340,6 +340,7 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
 #else
 #define PADDING ((element)SIGN)
 #endif
+#if defined(HAS_SUM)
 /* Returns what an element adds to the sum. */
 PURE double lifted(real x) {
 #if defined(LIFT_MAGNITUDE)
@@ -348,6 +349,7 @@ PURE double lifted(real x) {
     return (double)x;
 #endif
 }
+#endif
 typedef struct batch {
     double sum, square, rest; /* of elements; of squares, and the errors of either */
     u32 least, most;          /* the bounds of certain/batch.h */
@@ -538,15 +540,9 @@ PURE state neutral_state(void) {
  * times the greatest element. */
 PURE u32 approximate_sum_rounds(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
     const double count = (double)n, most = (double)float_from(tag & ~TAG_FLAGS);
-    double v = double_from(sum), off = (4 * count + 16) * count * 0x1p-53 * most;
-    if (op == MEAN) {
-        const double r = 1 / count;
-        v *= r;
-        off = off * r + magnitude_of(v) * 0x1p-50;
-    }
-    off += magnitude_of(v) * 0x1p-52;
-    /* -0 + 0 would be +0: a sum of -0s alone has off = 0, and stays as it is. */
-    return n < APPROXIMATE_MOST && rounds_the_same(v - off, off == 0 ? v : v + off, to, bits);
+    return n < APPROXIMATE_MOST &&
+           near_sum_rounds(double_from(sum), (4 * count + 16) * count * 0x1p-53 * most, n,
+                           op == MEAN, to, bits);
 }
 #endif
 
@@ -606,76 +602,26 @@ INLINED state merge_approximate(state s, u32 t) {
 /* Returns whether approximate sums can give all values of the plan. */
 PURE u32 can_approximate(const parts_plan *p) {
     const u32 op = p->lower.value[0] & 255;
-    const u32 is_far =
-        p->lower.exponent > 64 || p->lower.exponent < -64 || p->lower.ddof >> 53 != 0;
-    return p->lower.values == 1 && op != SUM && op != MEAN && !(is_far && p->lower.ddof != 0);
+    u32 is_far = 0;
+    ddof_of(p->lower.ddof, p->lower.exponent, &is_far);
+    return p->lower.values == 1 && op != SUM && op != MEAN && !is_far;
 }
 
-/* Returns whether approximate sums determine the value; *bits are its bits. The variance is (n Q -
- * S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
- * Let d be the additions that an element goes through in a lane of the team of 2^t, for a row of
- * `length` places; at most 5 merges follow. The numerator's error is less than (4 d + 16) 2^-53 n
- * Q: d + 5 for n Q, twice that for S^2, and 2 for the arithmetic. For f64 it is less than (6 n +
- * 128) (n + 32) 2^-106 n Q, with the square of S's second double, which is left out. */
+/* Returns whether approximate sums determine the value; *bits are its bits. An element goes through
+ * the additions of a lane of the team of 2^t, for a row of `length` places, and at most 5 merges. */
 PURE u32 approximate_value_rounds(const parts_plan *p, u32 to, const state *s, u32 n, u32 length,
                                   u32 t, u64 *bits) {
     const u32 op = p->lower.value[0] & 255;
     const double square = double_from(s->w[SQUARES]);
-#if defined(TYPE_F64) || defined(HAS_SUM)
-    const double count = (double)n;
-#endif
+    u32 is_far = 0; /* it is not: can_approximate() */
+    const double ddof = ddof_of(p->lower.ddof, p->lower.exponent, &is_far);
+    if (n >= APPROXIMATE_MOST) return 0;
 #if defined(TYPE_F64)
-    const double rest = double_from(s->w[SQUARES + 1]);
-    ball a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
-    if (n >= APPROXIMATE_MOST || !(square > 0x1p-800 && square < 0x1p800)) return 0;
+    return near_doubles_round(double_from(s->w[0]), double_from(s->w[1]), square,
+                              double_from(s->w[SQUARES + 1]), n, SQUARES != 0, op, ddof, to, bits);
 #else
-    const double depth = (double)((length >> t) + 2 * PACK);
-    double v = square, off = square * ((depth + 8) * 0x1p-53);
-    if (n >= APPROXIMATE_MOST || !(square - square == 0)) return 0;
-    if (square == 0) {
-        *bits = 0;
-        return op == SUMSQ || op == NORM2;
-    }
-#endif
-#if defined(HAS_SUM)
-    if (op == VAR || op == STD) {
-        const u32 power = p->lower.ddof == 0 ? 1023 : (u32)(1023 + p->lower.exponent);
-        const double ddof = (double)p->lower.ddof * double_from((u64)power << 52);
-        const double left = count - ddof, by = count * left, sum = double_from(s->w[0]);
-        if (!(left > 0)) return 0;
-        const double r = 1 / by;
-#if defined(TYPE_F64)
-        double e;
-        const double nq = count * square, ss = sum * sum, low = double_from(s->w[1]);
-        const double r2 = fused(-by, r, 1.0) * r;
-        if (left + ddof != count || count - left != ddof || fused(count, left, -by) != 0) return 0;
-        const double top = two_sum(nq, -ss, &e);
-        const double more = e + ((fused(count, square, -nq) + count * rest) -
-                                 (fused(sum, sum, -ss) + 2 * (sum * low)));
-        a.s = top * r;
-        a.e = fused(top, r, -a.s) + (top * r2 + more * r);
-        a.b =
-            (nq * ((6 * count + 128) * (count + 32) * 0x1p-106)) * r + magnitude_of(a.s) * 0x1p-100;
-#else
-        v = fused(count, square, -(sum * sum)) * r;
-        off = (count * square) * ((4 * depth + 16) * 0x1p-53) * r;
-#endif
-    }
-#endif
-#if defined(TYPE_F64)
-    u32 lost = 0;
-    if (!(a.s > 4 * (a.b + magnitude_of(a.e)))) return 0;
-    if (op == STD || op == NORM2) a = ball_root(a);
-    *bits = ball_value(a, to, &lost);
-    return !lost;
-#else
-    if (!(v > 4 * off)) return 0;
-    if (op == STD || op == NORM2) {
-        v = square_root(v);
-        off = off / v;
-    }
-    off += v * 0x1p-50;
-    return rounds_the_same(v - off, v + off, to, bits);
+    return near_sums_round(double_from(s->w[0]), square, n, (double)((length >> t) + 2 * PACK),
+                           SQUARES != 0, op, ddof, to, bits);
 #endif
 }
 #endif
@@ -777,13 +723,7 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     }
 #if defined(HAS_SQUARES)
     const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
-    /* TAG_ROUGH: Q is off by at most this part of itself, and the sum by as much of the root of n
-     * Q, which no part of it exceeds (Cauchy, Schwarz). A lane adds m <= 2^11 elements to a pair
-     * before it is merged; each of the 2 m additions to the second double, which is at most m 2^-53
-     * of that, loses at most 2^-53 of it: 2^-83 in all. On edges of f64 these errors are added up
-     * plainly, which is no worse. A merge of two loses less than 2^-104, and there are fewer than
-     * n. */
-    const double rough = s.tag & TAG_ROUGH ? 0x1p-81 + (double)n * 0x1p-102 : 0;
+    const double rough = s.tag & TAG_ROUGH ? rough_bound(n) : 0;
     if (rough != 0 && (square == 0 || op == SUM || op == MEAN)) r.lost = 1;
     if (rough != 0)
         TALLY_PATH("rough sums");
@@ -797,10 +737,7 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     } else if (op == NORM2) {
         r.bits = norm_value(square, rest, to, rough * square, &r.lost);
     } else if (op == VAR || op == STD) {
-        const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
-        const double ddof =
-            (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
-        if (is_far && correction != 0) r.lost = 1;
+        const double ddof = ddof_of(correction, exponent, &r.lost);
         r.bits = variance_value(high, low, square, rest, n, ddof, op == STD, to, rough, &r.lost);
     } else
 #endif

@@ -8,6 +8,8 @@
  *     intervals ISA round COUNT TYPE                 s e b -> bits, ok (a word each)
  *     intervals host pair COUNT TYPE MEAN            src/kernels/pair.h: s e n -> bits, ok
  *     intervals host doubles COUNT TYPE OP DDOF ROUGH   src/kernels/doubles.h: s e q qe n -> bits, ok
+ *     intervals host near COUNT TYPE OP DDOF DEPTH      src/kernels/certain: s e q qe n -> bits, ok; of sums s within e. DEPTH
+ *                                                       0: of sums in two doubles each
  *     intervals host batch COUNT P    src/kernels/certain/batch.h: floats, 2^P a batch -> conditions() as one sum, as one of several,
  *                                     plain sum, s e, squares' s e, squares above a base; a number a batch
  *
@@ -26,6 +28,14 @@
 /* ---- What pair.h needs ------------------------------------------------------------------------ */
 
 enum { F16 = TALLY_F16, BF16 = TALLY_BF16, F32 = TALLY_F32, F64 = TALLY_F64 };
+enum {
+    SUM = TALLY_SUM,
+    MEAN = TALLY_MEAN,
+    VAR = TALLY_VAR,
+    STD = TALLY_STD,
+    NORM2 = TALLY_NORM2,
+    SUMSQ = TALLY_SUMSQ
+};
 
 static u64 double_bits(double x) {
     u64 bits;
@@ -60,11 +70,11 @@ static float_format format_of(u32 type) {
 
 /* ---- The kernels ------------------------------------------------------------------------------ */
 
-enum { ARRAYS = 9, KERNELS = 7 };
+enum { ARRAYS = 9, KERNELS = 8 };
 
 static const char *const kernels[] = {"mean", "root",    "variance", "round",
-                                      "pair", "doubles", "batch"};
-static const int reads[] = {4, 3, 7, 3, 3, 5, 1}, arguments[] = {0, 0, 3, 1, 2, 4, 1};
+                                      "pair", "doubles", "batch",    "near"};
+static const int reads[] = {4, 3, 7, 3, 3, 5, 1, 5}, arguments[] = {0, 0, 3, 1, 2, 4, 1, 4};
 
 static double *array(size_t count) {
     double *a = aligned_alloc(64, count * sizeof *a);
@@ -96,6 +106,20 @@ static void doubles(double *const a[], size_t count, u32 type, u32 op, double dd
             bits[i] = variance_value(a[0][i], a[1][i], a[2][i], a[3][i], n, ddof, op == TALLY_STD,
                                      type, rough, &lost);
         ok[i] = !lost;
+    }
+}
+
+static void near_sums(double *const a[], size_t count, u32 type, u32 op, double ddof, double depth,
+                      uint64_t *bits, uint64_t *ok) {
+    for (size_t i = 0; i < count; i++) {
+        const u32 n = (u32)a[4][i];
+        if (op == SUM || op == MEAN)
+            ok[i] = near_sum_rounds(a[0][i], a[1][i], n, op == MEAN, type, &bits[i]);
+        else if (depth > 0)
+            ok[i] = near_sums_round(a[0][i], a[2][i], n, depth, 1, op, ddof, type, &bits[i]);
+        else
+            ok[i] = near_doubles_round(a[0][i], a[1][i], a[2][i], a[3][i], n, 1, op, ddof, type,
+                                       &bits[i]);
     }
 }
 
@@ -169,6 +193,9 @@ int main(int argc, char **argv) {
     if (k == 5)
         doubles(a, count, (u32)atoi(argv[4]), (u32)atoi(argv[5]), atof(argv[6]), atof(argv[7]),
                 bits, ok);
+    if (k == 7)
+        near_sums(a, count, (u32)atoi(argv[4]), (u32)atoi(argv[5]), atof(argv[6]), atof(argv[7]),
+                  bits, ok);
     if (k == 6) batches(a, count, atoi(argv[4]));
     if (k < 3 || k == 6)
         for (int i = 0; i < (k == 6 ? ARRAYS : 3); i++)

@@ -242,6 +242,50 @@ def test_doubles(out, op, rough, low, high):
     assert ok.mean() > 0.5 or low != -20 or ddof == 0.1, ok.mean()
 
 
+@pytest.mark.parametrize("op", ["sum", "mean"])
+@pytest.mark.parametrize("out", FLOATS)
+def test_near_sum(out, op):
+    """A sum that is only near, and its mean."""
+    g = data.rng(f"near sum {out} {op}")
+    n = np.minimum(counts(g), 2.0**31)
+    s, _ = tied_pairs(g, out, n if op == "mean" else np.ones(COUNT))
+    off = np.ldexp(np.abs(s), -g.integers(20, 60, COUNT)) * (g.integers(0, 3, COUNT) > 0)
+    bits, ok = run("near", CODE[out], NUMBER[op], 0, 0, isa="host", arrays=[s, off, s, s, n], words=1)
+    for i in np.flatnonzero(ok):
+        for end in (q(s[i]) - q(off[i]), q(s[i]) + q(off[i])):
+            assert rounded(out, end / q(n[i]) if op == "mean" else end) == bits[i] or end == 0, (s[i], off[i], n[i])
+    assert ok.mean() > 0.3 or out == "f64", ok.mean()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 64, 4096])
+@pytest.mark.parametrize("op", ["var", "std", "norm2"])
+@pytest.mark.parametrize("out", FLOATS)
+def test_near_sums(out, op, depth):
+    """Values of sums that are off by as much as additions of so many doubles, or of pairs of them (depth 0), may be."""
+    g = data.rng(f"near sums {out} {op} {depth}")
+    s, e, _, square, qe, _, n = moments(g, 0, -20, 20)
+    keep = n <= 2**19
+    s, e, square, qe, n = (np.where(keep, a, a[keep][0]) for a in (s, e, square, qe, n))
+    ddof = float(g.choice([0, 1, 0.5, 0.1]))
+    bits, ok = run("near", CODE[out], NUMBER[op], ddof, depth, isa="host", arrays=[s, e, square, qe, n], words=1)
+    for i in np.flatnonzero(ok):
+        total, squares, count = q(s[i]), q(square[i]), q(n[i])
+        if depth == 0:
+            total, squares = total + q(e[i]), squares + q(qe[i])
+            of_square = (4 * count + 64) * (count + 8) / gmpy2.mpq(2) ** 106
+            of_sum = (count + 32) ** 2 / gmpy2.mpq(2) ** 106
+        else:
+            of_square = of_sum = (depth + 5) / gmpy2.mpq(2) ** 53
+        lost = of_sum * q(np.nextafter(np.sqrt(float(count * squares)), 0))
+        for more in (squares * (1 - of_square), squares * (1 + of_square)):
+            for of in (total - lost, total + lost):
+                value = more if op == "norm2" else (count * more - of * of) / (count * (count - q(ddof)))
+                made = rounded(out, value) if op == "var" else rounded_root(out, max(value, 0))
+                assert made == bits[i], (s[i], e[i], square[i], qe[i], n[i], ddof)
+    few = out == "f64" and depth > 0 or ddof == 0.1 and depth == 0 and op != "norm2"
+    assert ok.mean() > 0.4 or few, ok.mean()
+
+
 def batch_of_floats(g, p, spread):
     """2^p floats whose exponents are `spread` apart, as bad for sums as they can be: many of all ones, odd ones, halves."""
     high = int(g.integers(-126 + spread, 128))
