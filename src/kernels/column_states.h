@@ -882,8 +882,8 @@ INLINED void add_tile(state *states, const element *e, u32 columns, u32 rows, u3
     UNROLL
     for (u32 k = 0; k < rows * columns; k++) {
         state *a = states + k % columns;
-        const key own = key_of(e[k], flip);
 #if defined(INDEXED)
+        const key own = first_nan(key_of(e[k], flip));
         /* A thread's rows rise, so that the first of equals stays, whatever row is loaded again after the last. The
          * first of all comes in the place of none. */
         const u32 at = row + k / columns * strands;
@@ -892,10 +892,11 @@ INLINED void add_tile(state *states, const element *e, u32 columns, u32 rows, u3
             a->at = at;
         }
 #else
+        const key own = key_of(e[k], flip);
         a->most = own > a->most ? own : a->most;
 #endif
 #if defined(FOLD_ENDS)
-        const key other = own == KEY_NAN && FLOATS ? own : own ^ KEY_MASK;
+        const key other = other_key(own);
         a->least = other > a->least ? other : a->least;
 #endif
     }

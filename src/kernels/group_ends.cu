@@ -108,11 +108,13 @@ PURE cell lift(element e, u64 index, u32 k, key flip) {
     return e != 0;
 #endif
 #else
-    const key own = key_of(e, flip);
 #if defined(INDEXED) && !defined(TWICE)
-    return (u64)own << 32 | (u32) ~(u32)index;
+    return (u64)first_nan(key_of(e, flip)) << 32 | (u32) ~(u32)index;
+#elif defined(INDEXED)
+    return first_nan(key_of(e, flip));
 #else
-    return k == 0 || (own == KEY_NAN && FLOATS) ? own : own ^ KEY_MASK;
+    const key own = key_of(e, flip);
+    return k == 0 ? own : other_key(own);
 #endif
 #endif
 }
@@ -226,7 +228,7 @@ KERNEL indices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *m
         for (u32 k = 0; k < TILE; k++) {
             const u32 group = t.group[k];
             const key most = group >= count ? 0 : count > CELLS ? greatest[group] : known[group];
-            if (group < count && key_of(t.e[k], (key)plan.flip) == most) same |= 1u << k;
+            if (group < count && first_nan(key_of(t.e[k], (key)plan.flip)) == most) same |= 1u << k;
         }
         if (same) UNROLL
         for (u32 k = 0; k < TILE; k++)
@@ -254,13 +256,13 @@ PURE u64 value_of(const GLOBAL u64 *state, const groups_plan *p, u32 op, u32 *ab
         *absent = found == 0;
         return found == 0 ? 0 : index;
     }
-    return state[0] == 0 && FLOATS
+    return state[0] == 0 && HAS_NANS
                ? float_infinity_bits(format_of(ELEMENT_TYPE), op == MAX)
                : key_bits((key)(state[0] >> (64 - 8 * sizeof(key))), (key)p->flip);
 #else
     const u32 is_other = STATE_WORDS == 2 && op == MIN;
     const key own = (key)state[is_other * p->count];
-    if (own == 0 && FLOATS) return float_infinity_bits(format_of(ELEMENT_TYPE), op == MAX);
+    if (own == 0 && HAS_NANS) return float_infinity_bits(format_of(ELEMENT_TYPE), op == MAX);
     return key_bits(own, (key)p->flip ^ (is_other ? KEY_MASK : 0));
 #endif
 }

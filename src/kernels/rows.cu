@@ -79,8 +79,13 @@ BEGINS_EARLY
 #else
 #define KIND_ENDS 1
 #endif
-#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
-#define LONG_KEYS 1
+#if defined(KIND_INDEX) || defined(KIND_ENDS)
+#include "end_keys.h"
+#if defined(OP_MAX) || defined(KIND_ENDS)
+#define FLIP TURN_NONE
+#else
+#define FLIP TURN_ALL
+#endif
 #endif
 #if defined(KIND_FLOATS) && defined(TYPE_F64) && !defined(HAS_SQUARES)
 #define JOINS_QUAD_DOUBLES                                                                         \
@@ -152,7 +157,7 @@ typedef union pack {
 #define SQUARES 0
 #elif defined(KIND_INDEX)
 #define STATE 2 /* the key, and the element's number */
-#elif defined(KIND_ENDS) && defined(LONG_KEYS)
+#elif defined(KIND_ENDS) && LONG_KEYS
 #define STATE 2 /* the greatest key and the least */
 #else
 #define STATE 1 /* both in one word; a sum */
@@ -181,52 +186,6 @@ typedef struct state {
 #define TAGGED 1
 #else
 #define TAGGED 0
-#endif
-
-#if defined(KIND_INDEX) || defined(KIND_ENDS)
-
-#if defined(LONG_KEYS)
-typedef u64 key;
-#else
-typedef u32 key;
-#endif
-#define KEY_MASK (~(key)0 >> (8 * sizeof(key) - 8 * sizeof(element)))
-
-#if defined(KIND_INDEX) && defined(OP_MIN)
-#define FALLS 1
-#else
-#define FALLS 0
-#endif
-
-#if defined(FLOATING)
-#define KEY_SIGN ((key)SIGN)
-#define KEY_BASE ((((key)INFINITE | KEY_SIGN) ^ (KEY_SIGN - 1)) & KEY_MASK) /* of -infinity */
-#define KEY_MOST (((key)INFINITE - KEY_BASE) & KEY_MASK)                    /* of +infinity */
-/* Returns an element's order-preserving key. -infinity has key 0; NaNs have keys above +infinity's. */
-PURE key key_of(element e) {
-    const key b = (key)e ^ (FALLS ? KEY_SIGN : 0);
-    return ((b & KEY_SIGN ? b ^ (KEY_SIGN - 1) : b) - KEY_BASE) & KEY_MASK;
-}
-ORDER_UNUSED PURE u64 key_bits(key r) {
-    const key b = (r + KEY_BASE) & KEY_MASK;
-    return b & KEY_SIGN ? b ^ (KEY_SIGN - 1) : b;
-}
-#define LOWEST ((element)((INFINITE | SIGN) ^ (FALLS ? SIGN : 0)))
-#else
-#if defined(SIGNED_TYPE)
-#define KEY_FLIP (((key)SIGN & KEY_MASK) ^ (FALLS ? KEY_MASK : 0))
-#else
-#define KEY_FLIP (FALLS ? KEY_MASK : (key)0)
-#endif
-PURE key key_of(element e) {
-    return ((key)e & KEY_MASK) ^ KEY_FLIP;
-}
-ORDER_UNUSED PURE u64 key_bits(key r) {
-    return r ^ KEY_FLIP;
-}
-#define LOWEST ((element)KEY_FLIP)
-#endif
-
 #endif
 
 /* Each kind defines: begin(), which makes *k the state of no elements; add(), which adds an element
@@ -463,13 +422,13 @@ PURE void begin(batch *k, u32 at) {
     k->least = ~(key)0;
 }
 INLINED void add(batch *k, element e, u32 at, u32 inside) {
-    const key r = key_of(e), high = inside ? r : 0, low = inside ? r : ~(key)0;
+    const key r = key_of(e, FLIP), high = inside ? r : 0, low = inside ? r : ~(key)0;
     k->most = high > k->most ? high : k->most;
     k->least = low < k->least ? low : k->least;
 }
 PURE batch batch_of(state s) {
     batch k;
-#if defined(LONG_KEYS)
+#if LONG_KEYS
     k.most = s.w[0];
     k.least = s.w[1];
 #else
@@ -481,7 +440,7 @@ PURE batch batch_of(state s) {
 PURE state state_of(batch k) {
     state s;
     s.tag = 0;
-#if defined(LONG_KEYS)
+#if LONG_KEYS
     s.w[0] = k.most;
     s.w[1] = k.least;
 #else
@@ -513,10 +472,7 @@ PURE void begin(batch *k, u32 at) {
     k->at = at;
 }
 INLINED void add(batch *k, element e, u32 at, u32 inside) {
-    key r = inside ? key_of(e) : 0;
-#if defined(FLOATING)
-    r = r > KEY_MOST ? KEY_MOST + 1 : r; /* the first NaN is as good as any */
-#endif
+    const key r = inside ? first_nan(key_of(e, FLIP)) : 0;
     k->at = r > k->best ? at : k->at;
     k->best = r > k->best ? r : k->best;
 }
@@ -789,10 +745,8 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
     return double_bits(sum / (double)n);
 #elif defined(KIND_ENDS)
     const batch k = batch_of(s);
-#if defined(FLOATING)
-    if (k.most > KEY_MOST) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
-#endif
-    return key_bits(VALUE_OP(p, v) == MAX ? k.most : k.least);
+    if (HAS_NANS && k.most > KEY_MOST) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
+    return element_of_key(VALUE_OP(p, v) == MAX ? k.most : k.least, FLIP);
 #else
     return s.w[1];
 #endif
@@ -806,7 +760,7 @@ PURE u64 lower_nothing(const parts_plan *p, u32 v, u32 *lost) {
 #elif defined(KIND_ENDS) && defined(FLOATING)
     return float_infinity_bits(format_of(VALUE_TYPE(p, v)), VALUE_OP(p, v) == MAX);
 #elif defined(KIND_ENDS)
-    return key_bits(VALUE_OP(p, v) == MAX ? 0 : KEY_MASK);
+    return element_of_key(VALUE_OP(p, v) == MAX ? 0 : KEY_MASK, FLIP);
 #else
     return VALUE_OP(p, v) == MEAN || VALUE_OP(p, v) == VAR || VALUE_OP(p, v) == STD
                ? float_nan_bits(format_of(VALUE_TYPE(p, v)))
