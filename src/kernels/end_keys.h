@@ -6,17 +6,9 @@
 #ifndef TALLY_END_KEYS_H
 #define TALLY_END_KEYS_H
 
-#include "certain/order.h"
+#include "element_type.h"
 
-#if defined(TYPE_F64)
-#define ELEMENT_TYPE F64
-#elif defined(TYPE_F32)
-#define ELEMENT_TYPE F32
-#elif defined(TYPE_F16)
-#define ELEMENT_TYPE F16
-#else
-#define ELEMENT_TYPE BF16
-#endif
+#include "certain/order.h"
 
 /* Returns the bits of the element with key k; of a NaN's the canonical one. */
 ORDER_UNUSED PURE u64 key_bits(key k, key flip) {

@@ -1,0 +1,202 @@
+/*
+ * levels.h - in which precision a lane adds its part of a row, and how rows are tried again in the next one
+ * (state/float_sum.h). States that have one precision only have no more than the first function of each kind.
+ *
+ * Before including this header, include a state and packs.h.
+ */
+#ifndef TALLY_SCHEDULE_LEVELS_H
+#define TALLY_SCHEDULE_LEVELS_H
+
+#define STRIKES 1u  /* failures of plain sums in a piece after which they are not tried again */
+#define ADDED   64u /* elements that a lane adds between two tests for exactness */
+
+/* Precision levels, from cheap to exact, of which a state has those that its HAS_...s say, and PLAIN. APPROXIMATE: sums
+ * have a bound, and Ziv's rounding test decides. PLAIN: additions without errors, as exponents show; of f64
+ * double-doubles. COMPENSATED: errors are added up plainly. DOUBLE_DOUBLE: notes the bits that it loses. */
+enum { APPROXIMATE, PLAIN = HAS_SQUARES, COMPENSATED, DOUBLE_DOUBLE = PLAIN + HAS_COMPENSATED + 1 };
+
+/* Returns the least p with n <= 2^p, but at least 6. */
+PURE u32 power_for(u32 n) {
+    return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
+}
+
+/* Adds the packs of CHUNKS chunks, from that at *c on, to a batch; *c is behind them afterwards. */
+INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step) {
+    batch k;
+    begin_at(&k, r, *c);
+    UNROLL_NOT
+    for (u32 n = 0; n < CHUNKS && warp_votes(*c < r->to); n++, *c += LOADS * step) {
+        pack p[LOADS];
+        if (warp_votes(*c >= r->from && *c + ((LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
+            load_packs(p, LOADS, step, r, *c);
+            add_packs(&k, p, LOADS, step, *c);
+        } else {
+            load_packs_in_range(p, LOADS, step, r, *c);
+            add_packs_in_range(&k, p, LOADS, step, r, *c);
+        }
+    }
+    return k;
+}
+
+#if HAS_PLAIN
+/* Returns the level at which a batch is right: the one of *precision, if its plain sum is exact, or `may_approximate`
+ * lets it be near, which *got then says. *precision rises where that seems to pay. */
+INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *precision,
+                     u32 *strikes) {
+    if (HAS_COMPENSATED && may_approximate) {
+        got->tag |= plain_sum_is_exact(k, 6) ? 0 : TAG_APPROXIMATE;
+        return *precision;
+    }
+    if (warp_votes(!plain_sum_is_exact(k, 6)) == 0) return *precision;
+    if (!HAS_COMPENSATED) *precision = DOUBLE_DOUBLE;
+    if (HAS_COMPENSATED && (*strikes)++ >= STRIKES) *precision = COMPENSATED;
+    return HAS_COMPENSATED ? COMPENSATED : DOUBLE_DOUBLE;
+}
+
+/* Does the same as add_chunks() with sums of the errors, of all elements in the range. */
+INLINED batch add_compensated_chunks(const pack_range *r, u32 c, u32 step) {
+    batch k;
+    begin(&k, 0);
+    UNROLL_NOT
+    for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+        pack t[LOADS];
+        load_packs_in_range(t, LOADS, step, r, c);
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++)
+            UNROLL
+        for (u32 j = 0; j < PACK; j++) {
+            const u32 o = c + i * step + j;
+            add_compensated(&k, t[i].e[j], o < r->to && (i > 0 || o >= r->from));
+        }
+    }
+    return k;
+}
+
+/* Does the same in double-doubles; returns the state. */
+INLINED state add_double_double_chunks(const pack_range *r, u32 c, u32 step) {
+    state mine = none();
+    UNROLL_NOT
+    for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+        pack t[LOADS];
+        load_packs_in_range(t, LOADS, step, r, c);
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++)
+            UNROLL
+        for (u32 j = 0; j < PACK; j++) {
+            const u32 o = c + i * step + j;
+            add_double_double((double)taken(t[i].e[j], o < r->to && (i > 0 || o >= r->from)),
+                              &mine);
+        }
+    }
+    return mine;
+}
+
+/* Makes *got the state of the chunks from c on, at `level` or, if that is not exact, a higher one. */
+INLINED void add_at_level(state *got, u32 level, const pack_range *r, u32 c, u32 step,
+                          u32 *precision) {
+    if (HAS_COMPENSATED && level == COMPENSATED) {
+        const batch k = add_compensated_chunks(r, c, step);
+        *got = finish(&k, 0);
+        if (warp_votes(!compensated_sum_is_exact(&k, 6)) != 0) *precision = level = DOUBLE_DOUBLE;
+    }
+    if (level == DOUBLE_DOUBLE) *got = add_double_double_chunks(r, c, step);
+}
+#else
+INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *precision,
+                     u32 *strikes) {
+    return PLAIN;
+}
+INLINED void add_at_level(state *got, u32 level, const pack_range *r, u32 c, u32 step,
+                          u32 *precision) {}
+#endif
+
+/* Returns the state of the lane's part of a range; the lanes of a team of 2^t take its packs in
+ * turn. All lanes of the warp call this, each team with a range of its own. `first` is the number of
+ * the element at the range's x. *precision is the precision level, and only rises: a level that failed in
+ * a piece more than STRIKES times is not tried again there. `may_approximate`: the sum may be approximate. */
+INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 may_approximate, u32 *precision,
+                       u32 *strikes) {
+    const u32 step = (u32)PACK << t;
+    state mine = none();
+    u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
+    UNROLL_NOT
+    while (warp_votes(c < r->to)) {
+        const u32 base = c;
+        state got = none();
+        u32 level = *precision;
+        if (*precision == PLAIN) {
+            const batch k = add_chunks(r, &c, step);
+            got = finish(&k, first);
+            level = level_of(&k, may_approximate, &got, precision, strikes);
+        } else
+            c += CHUNKS * LOADS * step;
+        add_at_level(&got, level, r, base, step, precision);
+        mine = merge(mine, got);
+    }
+    return mine;
+}
+
+#if HAS_SQUARES
+/* Returns near sums of the lane's part of a range, as add_part() does. */
+INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
+    const u32 step = (u32)PACK << t;
+    state s = none();
+    u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
+    UNROLL_NOT
+    for (; warp_votes(c < r->to); c += LOADS * step) {
+        pack p[LOADS];
+        if (warp_votes(c >= r->from && c + ((LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
+            load_packs(p, LOADS, step, r, c);
+            UNROLL
+            for (u32 i = 0; i < LOADS; i++)
+                UNROLL
+            for (u32 j = 0; j < PACK; j++)
+                add_approximate(&s, p[i].e[j], 1, tells);
+        } else {
+            load_packs_in_range(p, LOADS, step, r, c);
+            UNROLL
+            for (u32 i = 0; i < LOADS; i++)
+                UNROLL
+            for (u32 j = 0; j < PACK; j++) {
+                const u32 o = c + i * step + j;
+                add_approximate(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from), tells);
+            }
+        }
+    }
+    return s;
+}
+#endif
+
+#if HAS_APPROXIMATE
+PURE u32 popcount_of(u32 w) {
+    u32 count = 0;
+    for (; w != 0; w &= w - 1)
+        count++;
+    return count;
+}
+
+/* Returns the lanes whose results were not determined. */
+INLINED u32 votes_of(u32 failed) {
+    return warp_votes(failed);
+}
+
+/* Redoes the rows that `failed` at the next precision level. Later rows return to *back, the level
+ * before, unless more than a quarter of the `rows` failed. *back is DOUBLE_DOUBLE while none is redone. */
+INLINED void retry(u32 failed, u32 rows, u32 *precision, u32 *back) {
+    if (failed != 0) {
+        *back = 4 * popcount_of(failed) > rows ? DOUBLE_DOUBLE : *precision;
+        *precision += 1;
+    } else if (*back != DOUBLE_DOUBLE) {
+        *precision = *back;
+        *back = DOUBLE_DOUBLE;
+    }
+}
+#else
+/* Where no state is near, the compiler knows that nothing fails. */
+INLINED u32 votes_of(u32 failed) {
+    return 0;
+}
+INLINED void retry(u32 failed, u32 rows, u32 *precision, u32 *back) {}
+#endif
+
+#endif

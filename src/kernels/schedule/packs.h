@@ -1,0 +1,134 @@
+/*
+ * packs.h - how a warp reads a range of elements that lie side by side: in packs of 16 bytes, which the lanes of a team take
+ * in turn, LOADS of them on their way at once.
+ *
+ * Before including this header, include a state (state/README).
+ */
+#ifndef TALLY_SCHEDULE_PACKS_H
+#define TALLY_SCHEDULE_PACKS_H
+
+#define PACK      (16 / (u32)sizeof(element)) /* elements of a load */
+#define LOADS     4u                          /* a lane's loads of packs under way at once */
+#define CHUNK     (LOADS * PACK)              /* elements of these loads */
+#define CHUNKS    (64 / CHUNK) /* chunks that a lane adds before it tests whether its sum is exact */
+#define WARPS     ((BLOCK + WARP - 1) / WARP)
+#define WARP_LOG  5
+#define PART_MOST (1u << 31) /* pieces have fewer elements (rows.c) */
+typedef union pack {
+    uint4 all;
+    u64 half[2];
+    element e[16 / sizeof(element)];
+} pack;
+
+#ifndef NOWHERE
+#define NOWHERE (~0u)
+#endif
+
+/* An array as loads of packs see it. Position 0 is at a multiple of 16 bytes, and element i is at
+ * position i + skew. Positions [skew, end) are the array's. */
+typedef struct aligned_elements {
+    const GLOBAL element *x; /* position 0 */
+    u64 end;
+    u32 skew;
+} aligned_elements;
+
+PURE aligned_elements aligned_elements_of(const GLOBAL u8 *x, const parts_plan *p) {
+    const GLOBAL element *first = (const GLOBAL element *)x + p->x;
+    const u32 skew = (u32)((size_t)first % 16 / sizeof(element));
+    const aligned_elements at = {first - skew, skew + p->n, skew};
+    return at;
+}
+
+/* Elements [from, to) of those from x on, a multiple of 16 bytes. Only packs within [low, high) lie
+ * entirely in the array. */
+typedef struct pack_range {
+    const GLOBAL element *x;
+    u32 from, to, low, high;
+} pack_range;
+
+/* Returns the range of the n elements from position s on; one of none is empty wherever it begins. */
+PURE pack_range pack_range_of(aligned_elements at, u64 s, u32 n) {
+    const u32 from = n > 0 ? (u32)s % PACK : 0;
+    const u64 left = at.end - (s - from);
+    const pack_range r = {at.x + (s - from), from, from + n, s < PACK && at.skew > 0 ? PACK : 0,
+                          left < PART_MOST ? (u32)left : PART_MOST};
+    return r;
+}
+
+/* Returns to all lanes a word with bit i set if lane i's `yes` is not 0. */
+INLINED u32 warp_votes(u32 yes) {
+#if defined(__CUDACC__)
+    return __ballot_sync(FULL_WARP, yes);
+#else
+    u32 votes = (u32)(yes != 0) << (threadIdx.x % WARP);
+    for (u32 lanes = 1; lanes < WARP; lanes *= 2)
+        votes |= __shfl_xor_sync(FULL_WARP, votes, lanes);
+    return votes;
+#endif
+}
+
+/* Returns the pack at c, some elements of which may lie outside the range and the array. */
+SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
+    pack t;
+    UNROLL
+    for (u32 i = 0; i < PACK; i++)
+        t.e[i] = c + i >= from && c + i < to ? x[c + i] : (element)0;
+    return t;
+}
+
+/* Loads `count` packs at c, c + step, ..., those of them that begin in the range. All lanes of the
+ * warp call this. */
+INLINED void load_packs_in_range(pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
+    u32 sticks_out = 0;
+    UNROLL
+    for (u32 i = 0; i < count; i++) {
+        const u32 o = c + i * step, is_there = o < r->to;
+        const u32 is_inside = o >= r->low && o + PACK <= r->high;
+        t[i].half[0] = t[i].half[1] = 0;
+        if (is_there && is_inside) t[i].all = *(const GLOBAL uint4 *)(r->x + o);
+        sticks_out |= is_there && !is_inside;
+    }
+    if (warp_votes(sticks_out) == 0) return;
+    UNROLL
+    for (u32 i = 0; i < count; i++) {
+        const u32 o = c + i * step;
+        if (o < r->to && (o < r->low || o + PACK > r->high))
+            t[i] = load_edge(r->x, r->from, r->to, o);
+    }
+}
+
+/* Loads packs as load_packs_in_range() does; all lie in the range. */
+INLINED void load_packs(pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
+    const GLOBAL uint4 *from = (const GLOBAL uint4 *)(r->x + c);
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        t[i].all = from[i * (step / PACK)];
+}
+
+/* Adds packs, loaded from c on, that all lie in the range. */
+INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++)
+        add(k, t[i].e[j], c + i * step + j, 1);
+}
+
+/* Adds the elements of packs that lie in the range; only the very first pack can begin before it. */
+INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, const pack_range *r,
+                                u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++) {
+        const u32 o = c + i * step + j;
+        add(k, t[i].e[j], o, o < r->to && (i > 0 || o >= r->from));
+    }
+}
+
+/* Begins with the range's elements from c on. */
+INLINED void begin_at(batch *k, const pack_range *r, u32 c) {
+    begin(k, c >= r->to ? NOWHERE : c < r->from ? r->from : c);
+}
+
+#endif

@@ -1,0 +1,384 @@
+/*
+ * row_stage.h - short rows, which come as whole packs to the warp's stage in shared memory, wherever they begin and end, as
+ * many as fit there.
+ *
+ * Before including this header, include what row_results.h needs, and copies.h.
+ */
+#ifndef TALLY_SCHEDULE_ROW_STAGE_H
+#define TALLY_SCHEDULE_ROW_STAGE_H
+
+/* Packs of the warp's stage: 9 KB, 216 KB for the 24 warps of a multiprocessor that has 227; else 6 KB. */
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#define STAGE_PACKS (18 * WARP)
+#else
+#define STAGE_PACKS (STAGES * LOADS * WARP)
+#endif
+#define STAGE_BYTES (16 * STAGE_PACKS)
+#define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
+
+#define STAGE_STEPS 12u /* the most rows of a lane at a time */
+/* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. No
+ * rows: they are not. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the rows
+ * that are staged now has as many elements as a pack. */
+typedef struct staging {
+    u32 rows, t, most, are_packs;
+    u64 ahead;
+} staging;
+
+PURE staging staging_for(u64 mean, u32 has_offsets) {
+    staging how = {0, 0, 0, 0, ~(u64)0};
+    const u32 width = sizeof(element), row = (u32)mean * width;
+    if (mean * width * 2 > STAGE_BYTES) return how;
+    const u32 fit = (STAGE_BYTES - 64) / (has_offsets ? row + OFFSETS : row > 0 ? row : 1);
+    while (how.t < WARP_LOG && (WARP >> how.t > fit + fit / 2 || mean > ADDED << how.t))
+        how.t++;
+    const u32 team = WARP >> how.t, most = (STAGE_STEPS - 1) * WARP;
+    how.rows = fit < team ? fit : fit / team * team;
+    if (how.rows > most) how.rows = most;
+    how.most = 4 * (u32)mean > ADDED << how.t ? 4 * (u32)mean : ADDED << how.t;
+    return how;
+}
+
+/* Begins to copy the offsets of rows [row, row + count] to the stage, 8 bytes for each. */
+INLINED void stage_offsets(SHARED u64 *raw, const GLOBAL u8 *offsets, const parts_plan *p, u64 row,
+                           u32 count) {
+    const u32 width = (u32)p->rows.kind;
+    const GLOBAL u8 *from = offsets + p->rows.offsets + row * width;
+    for (u32 i = threadIdx.x % WARP; i <= count; i += WARP) {
+        if (width == 8)
+            begin_copy((SHARED u8 *)(raw + i), from + i * 8, 8);
+        else
+            begin_copy((SHARED u8 *)(raw + i), from + i * 4, 4);
+    }
+    end_copies();
+}
+
+/* Begins to copy elements at positions [from, from + n) to the stage. The stage's first pack is the
+ * one with the first element. All lanes of the warp call this. */
+INLINED void stage_elements(SHARED uint4 *stage, aligned_elements at, u64 from, u32 n) {
+    const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
+    const u64 first = from - skew;
+    const u32 packs = (skew + n + PACK - 1) / PACK;
+    const GLOBAL uint4 *x = (const GLOBAL uint4 *)(at.x + first);
+    if (first >= at.skew && first + (u64)packs * PACK <= at.end) {
+        for (u32 i = lane; i < packs; i += WARP)
+            begin_copy((SHARED u8 *)(stage + i), x + i, 16);
+    } else {
+        UNROLL_NOT
+        for (u32 i = lane; i < packs; i += WARP) {
+            const u64 o = first + (u64)i * PACK;
+            if (o >= at.skew && o + PACK <= at.end)
+                begin_copy((SHARED u8 *)(stage + i), x + i, 16);
+            else
+                stage[i] = load_edge(at.x + o, o < at.skew ? at.skew : 0,
+                                     at.end - o < PACK ? (u32)(at.end - o) : PACK, 0)
+                               .all;
+        }
+    }
+    end_copies();
+}
+
+/* Lanes of neighbouring rows begin with different packs, which lie in different banks of shared memory.
+ * Not where the first of equal elements counts. */
+#if FIRST_COUNTS
+#define LANES_TURN(packs, lane) 0u
+#define LANES_ROUND(packs)      (~0u)
+#else
+#define IS_ROUND(packs) ((packs) > 1 && ((packs) & ((packs)-1)) == 0)
+#define LANES_TURN(packs, lane)                                                                    \
+    (IS_ROUND(packs) ? PACK * ((packs) >= 8 ? (lane) : (packs) == 4 ? (lane) / 2 : (lane) / 4) : 0u)
+#define LANES_ROUND(packs) (IS_ROUND(packs) ? PACK * (packs)-1 : ~0u)
+#endif
+
+/* A row of n elements in the stage, from x on, as one lane of its team of 2^t sees it. `in_packs`: all rows that the warp
+ * takes at once consist of whole packs. */
+typedef struct staged_row {
+    const SHARED element *x;
+    u32 n, t, in_packs;
+    u32 of_team, turn, round;
+} staged_row;
+
+/* Does something with each element of the lane, `e`, whose number in the row is `o`. */
+#define STAGED_ELEMENTS(r, SOMETHING)                                                              \
+    do {                                                                                           \
+        if ((r)->in_packs) {                                                                       \
+            UNROLL_NOT                                                                             \
+            for (u32 i = (r)->of_team * PACK; i < (r)->n; i += (u32)PACK << (r)->t) {              \
+                const u32 first = (i + (r)->turn) & (r)->round;                                    \
+                pack w;                                                                            \
+                w.all = *(const SHARED uint4 *)((r)->x + first);                                   \
+                UNROLL                                                                             \
+                for (u32 j = 0; j < PACK; j++) {                                                   \
+                    const element e = w.e[j];                                                      \
+                    const u32 o = first + j;                                                       \
+                    SOMETHING;                                                                     \
+                }                                                                                  \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (u32 o = (r)->of_team; o < (r)->n; o += 1u << (r)->t) {                            \
+                const element e = (r)->x[o];                                                       \
+                SOMETHING;                                                                         \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+#if HAS_PLAIN
+/* If `is_plain`, judges the plain sum of a lane's part of a staged row, which *got is. Adds that part again at higher levels, as
+ * *precision says. */
+INLINED void add_staged_again(const staged_row *r, u32 is_plain, const batch *plain, state *got,
+                              u32 *precision) {
+    const u32 power = power_for(r->t > 0 ? (r->n >> r->t) + PACK : r->n);
+    if (is_plain && HAS_COMPENSATED && !plain_sum_is_exact(plain, power))
+        got->tag |= TAG_APPROXIMATE;
+    if (is_plain && !HAS_COMPENSATED && warp_votes(!plain_sum_is_exact(plain, power)) != 0)
+        *precision = DOUBLE_DOUBLE;
+    if (HAS_COMPENSATED && *precision == COMPENSATED) {
+        batch k;
+        begin(&k, 0);
+        STAGED_ELEMENTS(r, ((void)o, add_compensated(&k, e, 1)));
+        *got = finish(&k, 0);
+        if (warp_votes(!compensated_sum_is_exact(&k, power)) != 0) *precision = DOUBLE_DOUBLE;
+    }
+    if (*precision == DOUBLE_DOUBLE) {
+        *got = none();
+        UNROLL_NOT
+        for (u32 i = r->of_team; i < r->n; i += 1u << r->t)
+            add_double_double((double)widen(r->x[i]), got);
+    }
+}
+#else
+INLINED void add_staged_again(const staged_row *r, u32 is_plain, const batch *plain, state *got,
+                              u32 *precision) {}
+#endif
+
+/* Returns the state of the lane's part of a row of n elements in the stage, from x on; a team of
+ * 2^t lanes takes the row. `start` is the number of the first element. All lanes of the warp call
+ * this; `in_packs`: all their rows consist of whole packs. *precision is that of add_part(). */
+INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
+                         u32 *precision) {
+    const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
+    const u32 turn = t == 0 || packs >= 8 ? LANES_TURN(packs, lane - of_team) : 0;
+    const staged_row r = {x, n, t, in_packs, of_team, turn, LANES_ROUND(packs)};
+    state got = none();
+#if HAS_SQUARES
+    if (*precision == APPROXIMATE) {
+        STAGED_ELEMENTS(&r, ((void)o, add_approximate(&got, e, 1, 0)));
+        return got;
+    }
+#endif
+    batch k;
+    const u32 is_plain = *precision == PLAIN, own = in_packs ? of_team * PACK : of_team;
+    begin(&k, own < n ? own : NOWHERE);
+    if (is_plain) {
+        STAGED_ELEMENTS(&r, add(&k, e, o, 1));
+        got = finish(&k, start);
+    }
+    add_staged_again(&r, is_plain, &k, &got, precision);
+    return got;
+}
+
+/* Whether short rows of one length may be taken several at once: not where sums have squares. */
+#if HAS_SQUARES
+#define HAS_ONE_WAY 0
+#else
+#define HAS_ONE_WAY 1
+#endif
+
+#if HAS_ONE_WAY
+#if HAS_COMPENSATED
+/* Returns the state of n elements of the stage, a double-double. */
+SELDOM state double_double_row(const SHARED element *x, u32 n) {
+    state s = none();
+    UNROLL_NOT
+    for (u32 j = 0; j < n; j++)
+        add_double_double((double)widen(x[j]), &s);
+    return s;
+}
+#endif
+
+/* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
+ * them at once. `in_packs`: they are made of whole packs. */
+INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
+                     u64 row, u32 count, u32 n, u32 in_packs, u64 base) {
+    const u32 lane = threadIdx.x % WARP;
+    UNROLL_NOT
+    for (u32 from = 0; from < count; from += LOADS * WARP) {
+        batch k[LOADS];
+        u32 at[LOADS];
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane;
+            at[i] = r < count ? r * n : 0;
+            begin(&k[i], 0);
+        }
+        if (in_packs) {
+            const u32 turn = LANES_TURN(n / PACK, lane), round = LANES_ROUND(n / PACK);
+            UNROLL_NOT
+            for (u32 q = 0; q < n; q += PACK) {
+                const u32 o = (q + turn) & round;
+                UNROLL
+                for (u32 i = 0; i < LOADS; i++) {
+                    pack w;
+                    w.all = *(const SHARED uint4 *)(x + (at[i] + o));
+                    UNROLL
+                    for (u32 j = 0; j < PACK; j++)
+                        add(&k[i], w.e[j], o + j, 1);
+                }
+            }
+        } else {
+            UNROLL_NOT
+            for (u32 j = 0; j < n; j++)
+                UNROLL
+            for (u32 i = 0; i < LOADS; i++)
+                add(&k[i], x[at[i] + j], j, 1);
+        }
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane;
+            state now = finish(&k[i], base + at[i]);
+            if (r >= count) continue;
+#if HAS_COMPENSATED
+            if (!plain_sum_is_exact(&k[i], 6)) {
+                u64 bits;
+                if (approximate_sum_rounds(now.d[0], now.tag, (u32)elements_of(work, p, row + r, n),
+                                           VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
+                    put(out, p, 0, row + r, bits);
+                    continue;
+                }
+                now = double_double_row(x + at[i], n);
+            }
+#endif
+            put_state(work, out, p, row + r, base + at[i], n, now);
+        }
+    }
+}
+#endif
+
+/* Reduces rows [row, end) through the warp's stage, as many as fit there, and returns their number.
+ * All lanes of the warp call this. *precision is that of add_part(). */
+INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, aligned_elements at,
+                            const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                            const parts_plan *p, u64 row, u64 end, u32 *precision) {
+    const u32 lane = threadIdx.x % WARP, t = how->t, team = WARP >> t;
+    const u32 of_team = lane & ((1u << t) - 1);
+    const u32 each = p->rows.kind == 0 ? (u32)p->rows.each : 0;
+    SHARED u32 *starts = (SHARED u32 *)stage;
+    u32 count = end - row < how->rows ? (u32)(end - row) : how->rows, n = 0;
+    u64 base;
+    how->are_packs = each == PACK;
+    if (p->rows.kind == 0) {
+        base = row * p->rows.each;
+        n = count * each;
+    } else {
+        /* Numbers of elements from `base` on; the offsets as they come; the elements. */
+        const u32 packs = (how->rows + 1 + 3) / 4, raws = (how->rows + 1 + 1) / 2, all = count;
+        const u32 most = (STAGE_PACKS - packs - raws - 1) * PACK, width = (u32)p->rows.kind;
+        SHARED u64 *raw = (SHARED u64 *)(stage + packs);
+        wait_for_copies(0);
+        if (how->ahead != row) {
+            stage_offsets(raw, offsets, p, row, count);
+            wait_for_copies(0);
+        }
+        sync_warp();
+        base = width == 8 ? raw[0] : (u64)(i64) * (const SHARED i32 *)raw;
+        if (base > p->n) {
+            sync_warp();
+            return 0;
+        }
+        for (u32 i = lane; i <= all; i += WARP) {
+            const u64 into =
+                (width == 8 ? raw[i] : (u64)(i64) * (const SHARED i32 *)(raw + i)) - base;
+            starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
+        }
+        sync_warp();
+        const u32 last = p->n - base < most ? (u32)(p->n - base) : most;
+        u32 is_wrong = 0, is_other = 0;
+        for (u32 i = lane; i < all; i += WARP) {
+            const u32 to = starts[i + 1], length = to - starts[i];
+            is_wrong |= to > last || length > how->most;
+            is_other |= length != PACK;
+        }
+        how->are_packs = warp_votes(is_other) == 0;
+        if (warp_votes(is_wrong) != 0) {
+            UNROLL_NOT
+            for (u32 i = 0; i < all && count == all; i += WARP) {
+                const u32 own = i + lane < all ? i + lane : all - 1;
+                const u32 to = starts[own + 1];
+                const u32 votes = warp_votes(to > last || to - starts[own] > how->most);
+                if (votes != 0) count = i + lowest_bit(votes);
+            }
+        }
+        if (count == 0) {
+            sync_warp();
+            return 0;
+        }
+        n = starts[count];
+        stage_elements(stage + packs + raws, at, base + at.skew, n);
+        const u64 next = row + count;
+        if (next < end) {
+            stage_offsets(raw, offsets, p, next,
+                          end - next < how->rows ? (u32)(end - next) : how->rows);
+            how->ahead = next;
+            wait_for_copies(1);
+        } else
+            wait_for_copies(0);
+        stage += packs + raws;
+    }
+    if (p->rows.kind == 0) {
+        stage_elements(stage, at, base + at.skew, n);
+        wait_for_copies(0);
+    }
+    sync_warp();
+    const u32 skew = (u32)((base + at.skew) % PACK);
+    const SHARED element *x = (const SHARED element *)stage + skew;
+#if HAS_ONE_WAY
+    if (how->are_packs && skew == 0) {
+        put_few(x, work, out, p, row, count, PACK, 1, base);
+        sync_warp();
+        return count;
+    }
+#endif
+    state kept = none();
+    u32 kept_at = 0, kept_n = 0, failed = 0, back = DOUBLE_DOUBLE;
+    UNROLL_NOT
+    for (u32 g = 0; g * team < count; g++) {
+        const u32 r = g * team + (lane >> t), is_there = r < count;
+        u32 s = 0, length = 0, in_packs = each % PACK == 0 && skew == 0;
+        if (is_there) {
+            s = each > 0 ? r * each : starts[r];
+            length = each > 0 ? each : starts[r + 1] - s;
+        }
+        if (each == 0) in_packs = warp_votes(((skew + s) | length) % PACK) == 0;
+        if (t == 0) { /* known to the compiler here */
+            const state now = add_staged(x + s, length, 0, in_packs, base + s, precision);
+            failed = votes_of(is_there && !put_approximate(work, out, p, row + r, base + s, length,
+                                                           t, now, *precision));
+            retry(failed, team / 2, precision, &back);
+            if (failed != 0) g--; /* the same rows again */
+            continue;
+        }
+        state now = add_staged(x + s, length, t, in_packs, base + s, precision);
+#if HAS_SQUARES
+        if (*precision == APPROXIMATE)
+            now = merge_approximate(now, t);
+        else
+#endif
+            now = merge_team(now, t);
+        if (of_team == (g & ((1u << t) - 1))) {
+            kept = now;
+            kept_at = s;
+            kept_n = length;
+        }
+        if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < count) continue;
+        const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
+        const u32 has_own = own < count && of_team <= (g & ((1u << t) - 1));
+        failed = votes_of(has_own && !put_approximate(work, out, p, row + own, base + kept_at,
+                                                      kept_n, t, kept, *precision));
+        retry(failed, WARP / 2, precision, &back);
+        if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
+    }
+    sync_warp();
+    return count;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * extremes.h - the greatest key (certain/order.h), and the least one. A NaN's key is the greatest of all, so the greatest
+ * one alone tells of it. state/README says what a state defines.
+ *
+ * Before including this header, include operators.h and lower.h, and define HAS_LEAST: 1 where both extremes are wanted;
+ * and FLIP(p), what turns elements into keys that sort as wanted.
+ */
+#ifndef TALLY_STATE_EXTREMES_H
+#define TALLY_STATE_EXTREMES_H
+
+#include "../end_keys.h"
+
+#define STATE_WORDS         (HAS_LEAST && LONG_KEYS ? 2 : 1)
+#define SHORT_WORD          STATE_WORDS /* none */
+#define FIRST_COUNTS        0
+#define SEVERAL_VALUES      1
+#define VALUES_ARE_ELEMENTS 1
+#define NEVER_LOST          "extremes lose nothing"
+
+/* Where the least one is not wanted, nothing reads it, and compilers leave it out. */
+typedef struct state {
+    key most, least;
+} state;
+typedef state batch;
+
+PURE state none(void) {
+    const state a = {0, ~(key)0};
+    return a;
+}
+PURE void begin(batch *k, u32 at) {
+    *k = none();
+}
+PURE void add_key(batch *k, key own, u32 inside) {
+    const key high = inside ? own : 0, low = inside ? own : ~(key)0;
+    k->most = high > k->most ? high : k->most;
+    k->least = low < k->least ? low : k->least;
+}
+PURE state finish(const batch *k, u64 start) {
+    return *k;
+}
+PURE state merge(state a, state b) {
+    a.most = b.most > a.most ? b.most : a.most;
+    a.least = b.least < a.least ? b.least : a.least;
+    return a;
+}
+
+/* Two short keys share a word. */
+PURE u64 state_word(const state *a, u32 k) {
+    if (HAS_LEAST && !LONG_KEYS) return (u64)a->most << 32 | a->least;
+    return k == 0 ? a->most : a->least;
+}
+PURE state state_of_words(const u64 *words) {
+    state a = none();
+    if (HAS_LEAST && !LONG_KEYS) {
+        a.most = (key)(words[0] >> 32);
+        a.least = (key)(u32)words[0];
+        return a;
+    }
+    a.most = (key)words[0];
+    if (HAS_LEAST) a.least = (key)words[STATE_WORDS - 1];
+    return a;
+}
+
+PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
+    const u32 is_nan = HAS_NANS && a->most > KEY_MOST;
+    const u64 bits = element_of_key(HAS_LEAST && op == MIN ? a->least : a->most, FLIP(p));
+    return is_nan ? float_nan_bits(format_of(ELEMENT_TYPE)) : bits;
+}
+/* Returns the identity: the infinity, or the least or the greatest integer. */
+PURE u64 value_of_none(u32 op, u32 to, u32 *lost) {
+    return element_of_key(op == MIN ? KEY_MOST : 0, TURN_NONE);
+}
+PURE u32 may_be_filled(const state *a) {
+    return 0;
+}
+
+#endif

@@ -1,0 +1,352 @@
+/*
+ * float_sum.h - the exact sum of floats, or of magnitudes; that of their squares; or both: a double-double each. A batch is
+ * of one sum at a time. state/README says what a state defines.
+ *
+ * Sums of floats of up to 32 bits have precision levels, from cheap to exact:
+ *   plain           Elements are added as doubles, and the batch's bounds say whether that loses
+ *                   anything (certain/batch.h).
+ *   approximate     Otherwise the plain sum has a bound, and Ziv's rounding test may decide.
+ *   compensated     Sums that it does not decide are added again, with a sum of the errors.
+ *   double-double   The last level notes the bits that it loses. A sum that a double-double does
+ *                   not hold is lost.
+ *
+ * Sums of f64, and those for norms and variances, are approximate first (near_sums.h). What the bound does not decide
+ * takes the next level: plain sums with their errors for squares of up to 32 bits, else double-doubles.
+ *
+ * Before including this header, include widen.h, doubles.h and certain/batch.h, and define
+ *   LIFT_MAGNITUDE, LIFT_SQUARE or LIFT_MOMENTS   sums of magnitudes, of squares, or of elements and of squares; else of
+ *                                                 elements
+ */
+#ifndef TALLY_STATE_FLOAT_SUM_H
+#define TALLY_STATE_FLOAT_SUM_H
+
+#include "../element_type.h"
+
+#if defined(TYPE_F64)
+#define LONG 1
+#else
+#define LONG 0
+#endif
+#if defined(TYPE_F32)
+#define IS_F32 1
+#else
+#define IS_F32 0
+#endif
+#if defined(LIFT_SQUARE)
+#define HAS_SUM 0
+#else
+#define HAS_SUM 1
+#endif
+#if defined(LIFT_SQUARE) || defined(LIFT_MOMENTS)
+#define HAS_SQUARES 1
+#else
+#define HAS_SQUARES 0
+#endif
+#if defined(LIFT_MAGNITUDE)
+#define OF_MAGNITUDES 1
+#else
+#define OF_MAGNITUDES 0
+#endif
+#define HAS_PLAIN       (!LONG)                          /* the first exact level is plain */
+#define HAS_COMPENSATED (!LONG && !HAS_SQUARES)          /* and the second one compensated */
+#define HAS_APPROXIMATE (HAS_SQUARES || HAS_COMPENSATED) /* states may be approximate */
+
+#define PAIRS               (HAS_SUM + HAS_SQUARES)
+#define SQUARES             (2 * HAS_SUM * HAS_SQUARES) /* the place of the squares' pair */
+#define STATE_WORDS         (2 * PAIRS + 1)
+#define SHORT_WORD          (2 * PAIRS) /* the tag */
+#define FIRST_COUNTS        0
+#define SEVERAL_VALUES      HAS_SQUARES
+#define VALUES_ARE_ELEMENTS 1
+#define NEVER_LOST          NULL
+
+/* The tag of an exact sum has the flags TAG_.... Where HAS_COMPENSATED its other bits are those of an
+ * f32: the largest magnitude of an element, rounded up. */
+typedef struct state {
+    double d[2 * PAIRS]; /* high and low of each pair */
+    u32 tag;
+} state;
+
+#define TAG_LOST        1u /* the state has lost bits: it determines no value */
+#define TAG_APPROXIMATE 2u /* a sum: approximate_sum_rounds() has its bound */
+#define TAG_ROUGH       4u /* sums with squares have lost bits: rough_bound() is theirs */
+#define TAG_FLAGS       (TAG_LOST | TAG_APPROXIMATE)
+/* The flag that an addition of finite double-doubles sets if it loses a bit. */
+#define TAG_OF_LOSS (HAS_SQUARES ? TAG_ROUGH : TAG_LOST)
+
+/* ---- Double-doubles ---- */
+
+PURE state none(void) {
+    state s;
+    UNROLL
+    for (u32 k = 0; k < 2 * PAIRS; k += 2) {
+        s.d[k] = -0.0;
+        s.d[k + 1] = 0;
+    }
+    s.tag = 0;
+    return s;
+}
+
+/* Adds double-double b to a; sets a flag in *tag if that loses a bit. The low double of an infinity
+ * or a NaN is 0. */
+PURE void merge_pair(double *a, const double *b, u32 *tag) {
+    double e, f, g;
+    const double high = two_sum(a[0], b[0], &e);
+    if (e == 0 && (double_bits(a[1]) | double_bits(b[1])) == 0) {
+        a[0] = high;
+        return;
+    }
+    const u32 is_finite = high - high == 0;
+    const double both = two_sum(a[1], b[1], &f);
+    const double low = two_sum(both, e, &g), sum = high + low;
+    if (is_finite && !(f == 0 && g == 0)) *tag |= TAG_OF_LOSS;
+    if (!is_finite || low == 0) {
+        a[0] = high;
+        a[1] = 0;
+    } else {
+        a[0] = sum;
+        a[1] = low - (sum - high);
+    }
+}
+
+/* Returns sum + rest, without a rest of 0, which would make +0 of -0. */
+PURE double with_rest(double sum, double rest) {
+    return rest == 0 ? sum : sum + rest;
+}
+
+/* Returns the tag of two sums together: flags, and the larger magnitude. */
+PURE u32 merged_tag(u32 a, u32 b) {
+    if (!HAS_COMPENSATED) return a | b;
+    return ((a > b ? a : b) & ~TAG_FLAGS) | ((a | b) & TAG_FLAGS);
+}
+
+PURE state merge(state a, state b) {
+    a.tag = merged_tag(a.tag, b.tag);
+    if (HAS_COMPENSATED && a.tag & TAG_APPROXIMATE) {
+        a.d[0] = with_rest(a.d[0] + b.d[0], a.d[1] + b.d[1]);
+        a.d[1] = 0;
+        return a;
+    }
+    UNROLL
+    for (u32 k = 0; k < 2 * PAIRS; k += 2)
+        merge_pair(a.d + k, b.d + k, &a.tag);
+    return a;
+}
+
+PURE u64 state_word(const state *a, u32 k) {
+    return k == SHORT_WORD ? a->tag : double_bits(a->d[k]);
+}
+PURE state state_of_words(const u64 *words) {
+    state a;
+    UNROLL
+    for (u32 k = 0; k < 2 * PAIRS; k++)
+        a.d[k] = double_from(words[k]);
+    a.tag = (u32)words[SHORT_WORD];
+    return a;
+}
+
+/* Adds x to a double-double; sets a flag in *tag if that loses a bit. */
+PURE void add_to_pair(double *a, double x, u32 *tag) {
+    double e, f;
+    a[0] = two_sum(a[0], x, &e);
+    a[1] = two_sum(a[1], e, &f);
+    if (!(f == 0)) *tag |= HAS_SQUARES && f - f == 0 ? TAG_ROUGH : TAG_LOST;
+}
+
+/* Adds an element to the double-doubles of a state. The square of an f64 is a double-double, if it is
+ * not too small (lift.h). */
+PURE void add_double_double(double x, state *s) {
+    if (OF_MAGNITUDES) x = magnitude_of(x);
+    if (HAS_SUM) add_to_pair(s->d, x, &s->tag);
+    if (!HAS_SQUARES) return;
+    const double square = x * x;
+    add_to_pair(s->d + SQUARES, square, &s->tag);
+    if (!LONG) return;
+    add_to_pair(s->d + SQUARES, fused(x, x, -square), &s->tag);
+    if (x != 0 && exponent_field(square) < 1023 - 960) s->tag |= TAG_LOST;
+}
+
+/* ---- Batches ---- */
+
+/* Returns the element that changes no sum in the place of one that is not `inside`. */
+#if defined(TYPE_F64) || defined(TYPE_F32)
+#define PADDING (-(element)0)
+#else
+#define PADDING ((element)SIGN)
+#endif
+PURE real taken(element e, u32 inside) {
+    return widen(inside ? e : (element)PADDING);
+}
+
+#if HAS_PLAIN
+typedef struct batch {
+    double sum, square, rest; /* of elements; of squares, and the errors of either */
+    u32 least, most;          /* the bounds of certain/batch.h */
+} batch;
+
+/* Returns what an element adds to the sum. */
+PURE double lifted(real x) {
+    return OF_MAGNITUDES ? (double)float_from(float_bits(x) & 0x7fffffffu) : (double)x;
+}
+
+PURE void begin(batch *k, u32 at) {
+    k->sum = k->square = -0.0;
+    k->rest = 0;
+    k->least = NO_LEAST;
+    k->most = NO_MOST;
+}
+/* Adds an element plainly, and its square with the error. */
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
+    const real x = taken(e, inside);
+    if (HAS_SUM) k->sum += lifted(x);
+    if (HAS_SQUARES) {
+        double error;
+        k->square = two_sum(k->square, (double)x * (double)x, &error);
+        k->rest += error;
+    }
+    note_magnitude(float_bits(x), &k->most, &k->least);
+}
+/* Adds an element, and the error of that to the other errors, plainly. */
+INLINED void add_compensated(batch *k, element e, u32 inside) {
+    double error;
+    const real x = taken(e, inside);
+    k->sum = two_sum(k->sum, lifted(x), &error);
+    k->rest += error;
+    note_magnitude(float_bits(x), &k->most, &k->least);
+}
+
+/* Returns whether plain additions of at most 2^power elements, and of their squares, give the right
+ * sums. */
+PURE u32 plain_sum_is_exact(const batch *k, u32 power) {
+    return plain_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
+}
+/* Returns the same of compensated additions of elements. */
+PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
+    return compensated_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
+}
+
+/* Returns the state of a batch, right if plain_sum_is_exact() or compensated_sum_is_exact(). */
+PURE state finish(const batch *k, u64 start) {
+    state s;
+    if (HAS_SUM) {
+        s.d[0] = k->sum;
+        s.d[1] = HAS_SQUARES ? 0 : k->rest;
+    }
+    if (HAS_SQUARES) {
+        s.d[SQUARES] = k->square;
+        s.d[SQUARES + 1] = k->rest;
+    }
+    s.tag = HAS_COMPENSATED ? (k->most + TAG_FLAGS) & ~TAG_FLAGS : 0;
+    return s;
+}
+#else
+typedef state batch;
+PURE void begin(batch *k, u32 at) {
+    *k = none();
+}
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
+    add_double_double((double)taken(e, inside), k);
+}
+PURE state finish(const batch *k, u64 start) {
+    return *k;
+}
+#endif
+
+/* ---- Values ---- */
+
+/* A value's bits; `lost` is not 0 if the state does not determine them. */
+typedef struct lowered {
+    u64 bits;
+    u32 lost;
+} lowered;
+
+/* Returns the value of a sum that is an infinity or a NaN; of f64 perhaps only on the way, so that it is lost. */
+PURE lowered lower_special(state s, u32 op, u32 to) {
+    const u32 of_squares = HAS_SQUARES && (op == SUMSQ || op == NORM2);
+    const double v = of_squares ? s.d[SQUARES] : s.d[0];
+    const float_format f = format_of(to);
+    lowered r = {0, LONG || (s.tag & TAG_LOST) != 0};
+    if (!LONG)
+        r.bits =
+            v == v && op != VAR && op != STD ? float_infinity_bits(f, v < 0) : float_nan_bits(f);
+    return r;
+}
+
+/* Returns the bits of a value that squares have a part in, of sums that may be rough. */
+PURE u64 squares_value(state s, u64 n, u32 op, u64 correction, i32 exponent, u32 to, u32 *lost) {
+    const double square = s.d[SQUARES], rest = s.d[SQUARES + 1];
+    const double rough = s.tag & TAG_ROUGH ? rough_bound(n) : 0;
+    if (rough != 0 && square == 0) *lost = 1;
+    if (op == SUMSQ && rough != 0) {
+        const ball sum = {square, rest, rough * square};
+        return ball_value(sum, to, lost);
+    }
+    if (op == SUMSQ) return doubles_value(square, rest, n, 0, to, 0, lost);
+    if (op == NORM2) return norm_value(square, rest, to, rough * square, lost);
+    const double ddof = ddof_of(correction, exponent, lost);
+    return variance_value(s.d[0], s.d[1], square, rest, n, ddof, op == STD, to, rough, lost);
+}
+
+/* Returns the value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the
+ * plan. */
+SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent) {
+    const u32 to = ELEMENT_TYPE;
+    lowered r = {0, (s.tag & TAG_LOST) != 0};
+    if (s.d[0] - s.d[0] != 0) {
+        TALLY_PATH("not finite");
+        return lower_special(s, op, to);
+    }
+    if (HAS_SQUARES) {
+        if (s.tag & TAG_ROUGH)
+            TALLY_PATH("rough sums");
+        else
+            TALLY_PATH("exact sums");
+        if (op == SUMSQ || op == NORM2 || op == VAR || op == STD) {
+            r.bits = squares_value(s, n, op, correction, exponent, to, &r.lost);
+            return r;
+        }
+        if (s.tag & TAG_ROUGH) r.lost = 1;
+    }
+    const u64 zero = double_bits(s.d[0]) == double_bits(-0.0) ? float_sign(format_of(to)) : 0;
+    r.bits = doubles_value(s.d[0], s.d[1], n, op == MEAN, to, zero, &r.lost);
+    return r;
+}
+
+/* Returns whether an f32's sum, or mean, is that of one double, exactly; *bits are its bits. The mean lies on the same
+ * side of a point half way between two floats as the double nearest to it, if that is not the point itself. */
+PURE u32 one_double_gives(state s, u64 n, u32 op, u64 *bits) {
+    const double sum = s.d[0];
+    if (double_bits(s.d[1]) != 0 || s.tag & TAG_LOST) return 0;
+    if (op != MEAN) {
+        *bits = float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
+        return 1;
+    }
+    const double mean = sum / (double)n;
+    const i32 field = exponent_field(mean);
+    *bits = float_bits((float)mean);
+    return field > 1023 - 126 && field < 1023 + 127 && (u32)double_bits(mean) << 3 != 0x80000000u;
+}
+
+/* Returns whether an f64's sum is that of a double-double, rounded once; *bits are its bits. */
+PURE u32 one_rounding_gives(state s, u32 op, u64 *bits) {
+    const double sum = s.d[0] + s.d[1];
+    *bits = double_bits(sum);
+    return op != MEAN && !(s.tag & TAG_LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD;
+}
+
+PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
+    u64 bits;
+    if (IS_F32 && !HAS_SQUARES && one_double_gives(*a, n, op, &bits)) return bits;
+    if (LONG && !HAS_SQUARES && one_rounding_gives(*a, op, &bits)) return bits;
+    const lowered r = lower_floats(*a, n, op, p->ddof, p->exponent);
+    *lost |= r.lost;
+    return r.bits;
+}
+PURE u64 value_of_none(u32 op, u32 to, u32 *lost) {
+    return op == MEAN || op == VAR || op == STD ? float_nan_bits(format_of(to)) : 0;
+}
+PURE u32 may_be_filled(const state *a) {
+    return 0;
+}
+
+#endif

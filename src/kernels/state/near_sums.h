@@ -1,0 +1,92 @@
+/*
+ * near_sums.h - float sums that are only near (float_sum.h): what a lane adds cheaply, and whether that determines the value
+ * (certain/rounding.h, certain/variance.h).
+ *
+ * A plain sum without squares is near where its batch was not exact: TAG_APPROXIMATE. Sums with squares are near
+ * on a level of their own: floats of up to 32 bits have one double for each sum, f64 two, the second of which is the plain
+ * sum of all errors.
+ *
+ * Before including this header, include float_sum.h.
+ */
+#ifndef TALLY_STATE_NEAR_SUMS_H
+#define TALLY_STATE_NEAR_SUMS_H
+
+#define APPROXIMATE_MOST (1u << 20) /* near sums have fewer elements: docs/exactness.md */
+
+/* Adds an element to near sums. `tells`: for f64, the tag becomes other than 0 if they are not
+ * exact.
+ * Floats of up to 32 bits: the error of the sum of n squares is at most n 2^-53 of itself, that of the
+ * sum n 2^-53 of the sum of magnitudes.
+ * f64: errors are at most 2 n (n + 1) 2^-106 and n^2 2^-106 of the same. */
+INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
+    const double x = (double)taken(e, inside);
+    if (!LONG) {
+        if (HAS_SUM) s->d[0] += x;
+        if (HAS_SQUARES) s->d[SQUARES] = fused(x, x, s->d[SQUARES]);
+        return;
+    }
+    u64 lost = 0;
+    if (HAS_SUM && HAS_SQUARES) {
+        double error;
+        s->d[0] = two_sum(s->d[0], x, &error);
+        s->d[1] += error;
+        lost = double_bits(error);
+    }
+    double error;
+    const double square = x * x, rest = fused(x, x, -square);
+    s->d[SQUARES] = two_sum(s->d[SQUARES], square, &error);
+    lost |= double_bits(error) | double_bits(rest);
+    if (exponent_field(square) < 1023 - 960)
+        lost |= double_bits(x) << 1; /* as in add_double_double() */
+    if (tells) s->tag |= (u32)lost | (u32)(lost >> 32);
+    s->d[SQUARES + 1] += error + rest;
+}
+
+/* Adds the near sums of another lane. */
+PURE void merge_near_pair(double *high, double *low, double other, double other_low) {
+    double error;
+    if (LONG) {
+        *high = two_sum(*high, other, &error);
+        *low = (*low + other_low) + error;
+    } else
+        *high += other;
+}
+
+/* Returns whether a near sum of n elements determines the sum or the mean; *bits are its bits. Each element goes through at
+ * most 4 n + 16 additions, which round numbers of at most n times the greatest element. */
+PURE u32 approximate_sum_rounds(double sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
+    const double count = (double)n, most = (double)float_from(tag & ~TAG_FLAGS);
+    return n < APPROXIMATE_MOST &&
+           near_sum_rounds(sum, (4 * count + 16) * count * 0x1p-53 * most, n, op == MEAN, to, bits);
+}
+
+/* Returns the same as a value that may be lost. */
+SELDOM lowered lower_approximate(double sum, u32 tag, u32 n, u32 op, u32 to) {
+    lowered r;
+    r.lost = !approximate_sum_rounds(sum, tag, n, op, to, &r.bits);
+    return r;
+}
+
+/* Returns whether near sums can give a problem's values: one, with squares, and a correction that is not far off. */
+PURE u32 can_approximate(const VALUES *p) {
+    const u32 op = p->value[0] & 255;
+    u32 is_far = 0;
+    ddof_of(p->ddof, p->exponent, &is_far);
+    return HAS_SQUARES && p->values == 1 && op != SUM && op != MEAN && !is_far;
+}
+
+/* Returns whether near sums with squares of n elements determine the value; *bits are its bits. An element goes through
+ * `depth` additions in a lane, and at most 5 merges. */
+PURE u32 approximate_value_rounds(const VALUES *p, u32 to, const state *s, u32 n, u32 depth,
+                                  u64 *bits) {
+    const u32 op = p->value[0] & 255;
+    u32 is_far = 0; /* it is not: can_approximate() */
+    const double ddof = ddof_of(p->ddof, p->exponent, &is_far);
+    if (n >= APPROXIMATE_MOST) return 0;
+    if (LONG)
+        return near_doubles_round(s->d[0], s->d[1], s->d[SQUARES], s->d[SQUARES + 1], n, HAS_SUM,
+                                  op, ddof, to, bits);
+    return near_sums_round(s->d[0], s->d[SQUARES], n, (double)depth, HAS_SUM, op, ddof, to, bits);
+}
+
+#endif
