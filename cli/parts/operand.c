@@ -158,3 +158,27 @@ bool operand_matches(const struct operand *o, const struct operand *x) {
                false;
     return true;
 }
+
+void operand_strides(const struct operand *o, ptrdiff_t stride[NPY_DIMS]) {
+    const struct source *s = &o->source;
+    ptrdiff_t next = 1;
+    for (unsigned i = 0; i < s->dims; i++) {
+        const unsigned d = s->is_fortran ? i : s->dims - 1 - i;
+        stride[d] = next;
+        next *= (ptrdiff_t)s->length[d];
+    }
+}
+
+void operand_strides_like(const struct operand *o, const struct source *x,
+                          ptrdiff_t stride[NPY_DIMS]) {
+    ptrdiff_t own[NPY_DIMS] = {0};
+    unsigned at = 0;
+    operand_strides(o, own);
+    for (unsigned d = 0; d < x->dims; d++) {
+        stride[d] = 0;
+        if (x->length[d] == 1) continue;
+        while (o->source.length[at] == 1)
+            at++;
+        stride[d] = own[at++];
+    }
+}

@@ -41,5 +41,10 @@ const char *operand_shape(const struct operand *o, char text[SHAPE_TEXT]);
 /* Returns whether the two have their elements in the same places: as many, and in one shape and
  * order. */
 bool operand_matches(const struct operand *o, const struct operand *x);
+/* Set the strides of its dimensions, in elements; and those of an array that has the lengths of x, but for those that are
+ * 1, where x has the dimensions. */
+void operand_strides(const struct operand *o, ptrdiff_t stride[NPY_DIMS]);
+void operand_strides_like(const struct operand *o, const struct source *x,
+                          ptrdiff_t stride[NPY_DIMS]);
 
 #endif

@@ -46,9 +46,8 @@ int shaped_check(const struct reduction *r) {
                            s->groups ? "--groups" : "--skip-outside");
         return STATUS_OK;
     }
-    if (!!s->axis + !!s->segments + !!s->ids > 1)
-        return misused("%s and %s exclude each other; leave one out",
-                       s->axis ? "--axis" : "--segments", s->ids ? "--by" : "--segments");
+    if (s->segments && s->ids)
+        return misused("--segments and --by exclude each other; leave one out");
     if ((s->groups || s->skip_outside) && !s->ids)
         return misused("%s goes with --by and a file of ids",
                        s->groups ? "--groups" : "--skip-outside");
@@ -165,6 +164,17 @@ static bool is_in_order_of_x(const struct job *job, const struct operand *o) {
            false;
 }
 
+/* Opens the ids or offsets of one axis. */
+static bool open_along(struct job *job) {
+    const struct shaping *s = &job->ask;
+    if (job->axes & (job->axes - 1))
+        return failed("--axis %s names several axes; %s takes one", s->axis,
+                      s->ids ? "--by" : "--segments"),
+               false;
+    if (s->ids) return open_key(job, s->ids, true);
+    return !s->segments[strspn(s->segments, "0123456789")] || open_key(job, s->segments, false);
+}
+
 static bool open_all(struct job *job, char **names, bool two) {
     static const struct reading plain = {.spelling = &spelling_usual};
     const struct shaping *s = &job->ask;
@@ -175,7 +185,9 @@ static bool open_all(struct job *job, char **names, bool two) {
     if (s->mask && (!operand_open(&job->mask, s->mask, &plain) || !check_mask(job))) return false;
     if (job->skips && (!is_in_order_of_x(job, &job->y) || !is_in_order_of_x(job, &job->mask)))
         return false;
-    if (s->axis) return read_axes(job);
+    if (s->axis && !read_axes(job)) return false;
+    if (s->axis && (s->ids || s->segments)) return open_along(job);
+    if (s->axis) return true;
     if (s->ids)
         return open_key(job, s->ids, true) && operand_matches(&job->key, &job->x) &&
                (!s->mask || operand_matches(&job->key, &job->mask));
@@ -210,10 +222,11 @@ static bool check_names(const struct job *job, char **names, int count) {
 
 static bool reduce(struct job *job) {
     const struct shaping *s = &job->ask;
-    return s->axis       ? job_axes(job)
-           : s->segments ? job_segments(job)
-           : s->ids      ? job_groups(job)
-                         : job_masked(job);
+    return s->axis && (s->segments || s->ids) ? job_along(job)
+           : s->axis                          ? job_axes(job)
+           : s->segments                      ? job_segments(job)
+           : s->ids                           ? job_groups(job)
+                                              : job_masked(job);
 }
 
 static bool are_still_whole(const struct job *job) {

@@ -35,7 +35,9 @@ static void put_cut(const struct job *job, struct json_object *object) {
             if (job->axes >> d & 1) json_item(list, json_object_new_uint64(d));
         json_member(object, "axis", list);
     }
-    if (job->ask.segments) json_count(object, "segments", job->length[0]);
+    if (job->ask.segments)
+        json_count(object, "segments",
+                   job->length[job->ask.axis ? (unsigned)__builtin_ctz(job->axes) : 0]);
     if (job->each) json_count(object, "segment_length", job->each);
     if (job->ask.ids) json_count(object, "group_count", job->span);
     if (job->ask.mask) json_text(object, "mask", job->mask.source.name);

@@ -17,32 +17,6 @@
 
 /* ---- Whole arrays ---- */
 
-static void strides_of(const struct operand *o, ptrdiff_t stride[NPY_DIMS]) {
-    const struct source *s = &o->source;
-    ptrdiff_t next = 1;
-    for (unsigned i = 0; i < s->dims; i++) {
-        const unsigned d = s->is_fortran ? i : s->dims - 1 - i;
-        stride[d] = next;
-        next *= (ptrdiff_t)s->length[d];
-    }
-}
-
-/* A mask or a second array has the same lengths but for those that are 1: its own strides, put where the
- * array has those dimensions. */
-static void strides_like(const struct operand *o, const struct source *x,
-                         ptrdiff_t stride[NPY_DIMS]) {
-    ptrdiff_t own[NPY_DIMS] = {0};
-    unsigned at = 0;
-    strides_of(o, own);
-    for (unsigned d = 0; d < x->dims; d++) {
-        stride[d] = 0;
-        if (x->length[d] == 1) continue;
-        while (o->source.length[at] == 1)
-            at++;
-        stride[d] = own[at++];
-    }
-}
-
 struct walk {
     struct job *job;
     tally_shape shape;
@@ -90,9 +64,9 @@ static bool reduce_whole(struct job *job, uint64_t results) {
     for (unsigned d = 0; d < s->dims; d++)
         w.length[d] = (size_t)s->length[d];
     if (job->x.n) { /* else there are no places, and lengths whose product is nowhere */
-        strides_of(&job->x, w.x);
-        if (job->y.is_open) strides_like(&job->y, s, w.y);
-        if (job->mask.is_open) strides_like(&job->mask, s, w.mask);
+        operand_strides(&job->x, w.x);
+        if (job->y.is_open) operand_strides_like(&job->y, s, w.y);
+        if (job->mask.is_open) operand_strides_like(&job->mask, s, w.mask);
     }
     w.shape = (tally_shape){.cut = TALLY_AXES,
                             .dims = s->dims,

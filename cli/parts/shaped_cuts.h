@@ -1,5 +1,5 @@
 /*
- * shaped_cuts.h - the three cuts of a reduction in parts, one file each, and what prints their results.
+ * shaped_cuts.h - the cuts of a reduction in parts, one file each, and what prints their results.
  *
  * Every function that returns false has already written the line that says why.
  */
@@ -11,6 +11,7 @@
 bool job_axes(struct job *job);     /* shaped_axes.c */
 bool job_segments(struct job *job); /* shaped_segments.c */
 bool job_groups(struct job *job);   /* shaped_groups.c */
+bool job_along(struct job *job);    /* shaped_along.c: segments and groups along one axis */
 
 /* Prints the results; returns an exit status (shaped_answer.c). */
 int job_print(struct job *job);

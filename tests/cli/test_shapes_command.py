@@ -132,6 +132,37 @@ def test_groups(tally, tmp_path, save, rng, op, name):
         assert shapes.bits_of(fewer) == shapes.groups(op, name, x, ids, 3, mask)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("op, name", [("sum", "f32"), ("max", "i32"), ("argmin", "f64"), ("mean", "u16"), ("xor", "u8")])
+def test_along_an_axis(tally, tmp_path, save, rng, op, name, axis):
+    """Segments and groups of vectors: each result is of one column of the axis."""
+    x = shapes.sample(op, name, 420, rng).reshape(6, 7, 10)
+    n, columns = x.shape[axis], np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+    ids = np.append(rng.integers(0, 3, n - 3), [0, 1, 2])
+    offsets = np.array([0, 2, 3, n])
+    mask = (rng.random(x.shape) < 0.8).astype("u1") if not op.startswith("arg") else None
+    hidden = [None] * len(columns) if mask is None else np.moveaxis(mask, axis, -1).reshape(-1, n)
+    for args, want in ((["--by", save(ids, "i.npy")], [shapes.groups(op, name, c, ids, 3, m) for c, m in zip(columns, hidden)]),
+                       (["--segments", save(offsets, "o.npy")], [shapes.segments(op, name, c, offsets, m) for c, m in zip(columns, hidden)])):
+        if mask is not None:
+            args += ["--mask", save(orders(mask, rng), "m.npy")]
+        for by_pipe in (False, True):
+            got = results(tally, tmp_path, save(orders(x, rng)), by_pipe, op, "--axis", axis, *args)
+            assert got.shape == x.shape[:axis % 3] + (3,) + x.shape[axis % 3 + 1:]
+            assert shapes.bits_of(np.moveaxis(got, axis, -1)) == [bits for column in want for bits in column]
+
+
+def test_columns_by_a_key_and_equal_segments_along_an_axis(tally, save):
+    a = save(np.arange(12.0).reshape(4, 3))
+    assert tally("sum", "--axis", 0, "--segments", 2, a).split() == "3 5 7 15 17 19".split()
+    assert tally("max", "--axis", 1, "--by", save(np.array([1, 1, 3]), "i.npy"), "--groups", 2, "--skip-outside", a).split() == \
+        "-inf 1 -inf 4 -inf 7 -inf 10".split()
+    got = tally.json("sum,count", "--axis", 0, "--by", save(np.array([2, 0, 0, 2]), "i.npy"), a)
+    assert (got["axis"], got["group_count"], got["results"]) == ([0], 3, [3, 3])
+    assert got["value"] == [[9.0, 11.0, 13.0, 0.0, 0.0, 0.0, 9.0, 11.0, 13.0], [2] * 3 + [0] * 3 + [2] * 3]
+    assert tally.json("sum", "--axis", 0, "--segments", 2, a)["segments"] == 2
+
+
 def test_ids_behind_a_mask(tally, save):
     """They may be anything, and make no group."""
     x, m = save(np.arange(5.0)), save(np.array([1, 1, 0, 0, 0], "u1"), "m.npy")

@@ -277,8 +277,6 @@ def test_a_file_that_has_shrunk(tally, save, a):
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--axis", "0", "--segments", "4"), "--axis and --segments exclude each other; leave one out"),
-    (("--axis", "0", "--by", "i"), "--axis and --by exclude each other; leave one out"),
     (("--segments", "4", "--by", "i"), "--segments and --by exclude each other; leave one out"),
     (("--groups", "4"), "--groups goes with --by and a file of ids"),
     (("--skip-outside", "--axis", "0"), "--skip-outside goes with --by and a file of ids"),
@@ -291,6 +289,27 @@ def test_a_file_that_has_shrunk(tally, save, a):
 ])
 def test_options_that_do_not_go_together(tally, a, args, words):
     assert tally.fails("sum", *args, a, status=2).startswith(words)
+
+
+def test_parts_along_an_axis(tally, save, a):
+    b = save(np.zeros((3, 4)), "b.npy")
+    for args, line in (
+            (("--axis", "0,1", "--segments", "1"), "--axis 0,1 names several axes; --segments takes one"),
+            (("--axis", "1", "--segments", "3"), f"axis 1 of {b} has 4 elements, which are not whole segments of 3; a file of "
+                                                 "offsets may have segments of any length"),
+            (("--axis", "1", "--segments", "0"), "--segments 0: segments have a length from 1 up; ./0 would be a file"),
+            (("--axis", "0", "--by", save(np.array([0, 1]), "i.npy")),
+             f"i.npy has 2 ids, but axis 0 of {b} has 3 elements; each needs a partner"),
+            (("--axis", "0", "--by", save(np.array([0, -1, 1]), "n.npy")), "n.npy: id 1 is -1, outside of the 2 groups"),
+            (("--axis", "0", "--by", save(np.full(3, 2**63, "u8"), "u.npy")),
+             "u.npy: id 9223372036854775808 is more than groups can have; --groups with --skip-outside leaves it out"),
+            (("--axis", "0", "--by", save(np.zeros((3, 1), int), "w.npy")),
+             "w.npy has shape (3, 1); ids along an axis are an array of one dimension"),
+            (("--axis", "0", "--segments", save(np.array([0, 5]), "o.npy")),
+             "o.npy: offset 1 is 5, outside of the array's 3 elements"),
+            (("--axis", "0", "--segments", save(np.zeros(0, int), "e.npy")), "e.npy holds no offsets; N segments have N + 1")):
+        args = [os.path.basename(str(x)) if isinstance(x, os.PathLike) else x for x in args]
+        assert tally.fails("sum", *args, b) == line
 
 
 def test_inputs(tally, save, a):
