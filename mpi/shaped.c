@@ -197,6 +197,9 @@ static void check(struct shaped *part, int is_resident, void *const out[], int i
     }
     if (part->shape->means)
         give_up(part, TALLY_EUNSUPPORTED, "over ranks all results have the problem's mean");
+    if (part->shape->cut != TALLY_AXES && part->shape->dims > 0)
+        give_up(part, TALLY_EUNSUPPORTED,
+                "segments and groups along an axis are not reduced over ranks");
     if (part->shape->cut == TALLY_GROUPS && has_tree(part->problem))
         give_up(part, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
     if (is_resident && part->status == TALLY_OK) bring(part);

@@ -239,6 +239,10 @@ static void faults(void) {
         if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "x is NULL: %d\n", s);
         s = tally_mpi_allreduce_shaped(NULL, me ? NULL : p, &good, x, NULL, at, MPI_COMM_WORLD);
         if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "no problem: %d\n", s);
+        const tally_shape along = {
+            .cut = TALLY_SEGMENTS, .dims = 2, .length = all, .axes = 1 << 1, .count = 2};
+        s = tally_mpi_allreduce_shaped(NULL, p, &along, x, NULL, at, MPI_COMM_WORLD);
+        if (s != TALLY_EUNSUPPORTED) wrong = 1, fprintf(stderr, "along an axis: %d\n", s);
     }
 }
 
