@@ -268,10 +268,32 @@ static int64_t number_at(const void *numbers, tally_type type, size_t i) {
     return type == TALLY_I32 ? ((const int32_t *)numbers)[i] : ((const int64_t *)numbers)[i];
 }
 
+/* Gathers the elements of one result of vectors: columns whose parts lie along axis 0. */
+static void gather_vector(const struct call *c, size_t result, struct gathered *to) {
+    const tally_shape *s = &c->shape;
+    const size_t columns = s->length[1], part = result / columns;
+    size_t first = 0;
+    for (size_t i = 0; i < s->length[0]; i++) {
+        const size_t at = i * columns + result % columns;
+        int is_its = 0;
+        if (s->cut == TALLY_GROUPS)
+            is_its = (uint64_t)number_at(s->ids, s->ids_type, i) == part;
+        else {
+            first = (size_t)number_at(s->offsets, s->offsets_type, part);
+            is_its = i >= first && i < (size_t)number_at(s->offsets, s->offsets_type, part + 1);
+        }
+        if (is_its) gather(c, to, at, at, at, i - first);
+    }
+}
+
 /* Gathers the elements of one result. */
 static void gather_result(const struct call *c, size_t result, struct gathered *to) {
     const tally_shape *s = &c->shape;
     to->n = 0;
+    if (s->cut != TALLY_AXES && s->dims > 0) {
+        gather_vector(c, result, to);
+        return;
+    }
     if (s->cut == TALLY_SEGMENTS) {
         const size_t from = s->offsets ? (size_t)number_at(s->offsets, s->offsets_type, result)
                                        : s->n / s->count * result,
@@ -450,6 +472,38 @@ static void check_segments(tally_problem p, unsigned kind, size_t count, const s
     free(x);
     free(y);
     free(mask);
+}
+
+/* Columns by segments of their rows of these lengths, in turn, or by as many ids in any order. */
+static void check_vectors(tally_problem p, unsigned kind, size_t count, const size_t *lengths,
+                          size_t different, size_t columns, int by_id, const char *what) {
+    int64_t *places = allocate((count + 1) * sizeof *places);
+    size_t length[2] = {0, columns};
+    for (size_t i = 0; i <= count; i++) {
+        places[i] = (int64_t)length[0];
+        if (i < count) length[0] += lengths[i % different];
+    }
+    int32_t *ids = allocate(length[0] * sizeof *ids);
+    for (size_t i = 0; i < length[0]; i++)
+        ids[i] = (int32_t)(draw() % 3 == 0 ? draw() % count : count / 2);
+    const size_t n = length[0] * columns;
+    char *x = make(p.type, kind, n), *y = p.op == TALLY_DOT ? make(p.type, kind, n) : NULL;
+    const struct call c = {.problem = p,
+                           .shape = {.cut = by_id ? TALLY_GROUPS : TALLY_SEGMENTS,
+                                     .dims = 2,
+                                     .length = length,
+                                     .axes = 1,
+                                     .count = count,
+                                     .offsets = by_id ? NULL : places,
+                                     .ids = by_id ? ids : NULL,
+                                     .ids_type = TALLY_I32},
+                           .x = x,
+                           .y = y};
+    check_shaped(&c, what);
+    free(places);
+    free(ids);
+    free(x);
+    free(y);
 }
 
 enum order { MIXED, IN_ORDER, PROMISED };
@@ -918,6 +972,8 @@ static void check_kernels(const tally_problem *p, unsigned kind) {
     check_axes(*p, kind, 33, 40, 40, 1, 1, 1, "rows behind a mask");
     check_axes(*p, kind, 9, 40, 40, 1, 1, 1, "few rows behind a mask");
     check_axes(*p, kind, 33, 40, 1, 33, 1, 1, "columns behind a mask");
+    check_vectors(*p, kind, 6, LENGTHS(0, 3, 150, 1, 7), 8, 0, "segments of vectors");
+    check_vectors(*p, kind, 5, LENGTHS(0, 3, 90, 1, 7), 3, 1, "groups of vectors");
 }
 
 /* Arrays of several megabytes for a device of one: halves, chunks, and what the host does in its place. */
