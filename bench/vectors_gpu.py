@@ -144,19 +144,22 @@ def ids_of(kind, n, count, rng):
         ids = np.where(rng.random(n) < 0.9, 0, rng.integers(0, count, n))
     else:
         ids = rng.integers(0, count, n)
+    ids[:count] = np.arange(count)  # none is empty
+    rng.shuffle(ids)
     return torch.from_numpy(ids).cuda()
 
 
 def offsets_of(kind, n, count, rng):
+    """Offsets of segments that are not empty."""
     if kind == "zipf":
         weights = 1 / (1 + np.arange(count)) ** 1.1
         rng.shuffle(weights)
-        cuts = np.r_[0, np.round(np.cumsum(weights) / weights.sum() * n)]
+        cuts = np.r_[0, np.round(np.cumsum(weights) / weights.sum() * (n - count))]
     elif kind == "giant":
-        cuts = np.r_[0, np.sort(rng.integers(0, n // 10, count - 1)), n]
+        cuts = np.r_[0, np.sort(rng.integers(0, n // 10, count - 1)), n - count]
     else:
-        cuts = np.r_[0, np.sort(rng.integers(0, n, count - 1)), n]
-    return torch.from_numpy(cuts.astype(np.int64)).cuda()
+        cuts = np.r_[0, np.sort(rng.integers(0, n - count, count - 1)), n - count]
+    return torch.from_numpy(cuts.astype(np.int64) + np.arange(count + 1)).cuda()
 
 
 # op, type, by, kind, rows, columns, parts
@@ -177,17 +180,26 @@ CASES = [
 ]
 
 
-def measure(device, options, op, type_, cut, kind, n, columns, count):
-    """Prints a line of the table; returns whether the bits are the CPU's."""
+def case_of(device, op, type_, cut, kind, n, columns, count):
+    """The array, what cuts it, and the library's call."""
     rng = np.random.default_rng(1)
     x = torch.randn(n, columns, device="cuda").to(TYPES[type_][1])
-    ids = lengths = None
-    if cut == SEGMENTS:
-        places = offsets_of(kind, n, count, rng)
-        lengths = places[1:] - places[:-1]
-    else:
-        places = ids = ids_of(kind, n, count, rng)
-    ours = Reduction(device, op, type_, x, cut, places, count)
+    places = (offsets_of if cut == SEGMENTS else ids_of)(kind, n, count, rng)
+    return x, places, Reduction(device, op, type_, x, cut, places, count)
+
+
+def profile(device, *case):
+    ours = case_of(device, *case)[2]
+    for _ in range(3):
+        ours()
+    torch.cuda.synchronize()
+    return 0
+
+
+def measure(device, options, op, type_, cut, kind, n, columns, count):
+    """Prints a line of the table; returns whether the bits are the CPU's."""
+    x, places, ours = case_of(device, op, type_, cut, kind, n, columns, count)
+    ids, lengths = (places, None) if cut == GROUPS else (None, places[1:] - places[:-1])
     calls = {"tally": ours, "read": lambda: torch.sum(x.view(torch.int32), dtype=torch.int32)}
     theirs = rivals(op, x, ids, lengths, count)
     if theirs is not None and not (options.brief and (kind != "random" or op == "max")):
@@ -206,11 +218,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--brief", action="store_true", help="without the rivals that take longest")
+    parser.add_argument("--only", type=int, help="one case, once, for a profiler")
     options = parser.parse_args()
     device, wrong = c_void_p(), 0
     check(lib.tally_open(b"cuda:0", byref(device)))
     print(torch.cuda.get_device_name(0), torch.__version__)
     print(f"{'':50}{'us':>9}{'torch us':>10}{'GB/s':>8}{'roof':>6}{'x torch':>9}", flush=True)
+    if options.only is not None:
+        return profile(device, *CASES[options.only])
     for case in CASES:
         wrong += not measure(device, options, *case)
     return wrong > 0

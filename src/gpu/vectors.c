@@ -30,9 +30,11 @@ static uint64_t parts_of(uint64_t whole, uint64_t part) {
 
 /* Returns whether the shape has columns along its innermost kept dimension, or a single one. */
 static bool has_columns(const struct shaped *s) {
-    return s->cut != TALLY_AXES && (!s->mask || parts_drop_hidden(s)) && !s->y && s->results > 0 &&
-           s->keeps > 0 && s->keeps <= 2 && (s->keeps == 1 || s->kept[1].x == 1) &&
-           s->n < ROWS_MOST && s->count < ROWS_MOST && s->vectors < ROWS_MOST;
+    const size_t step = (size_t)s->reduced[0].x; /* a negative one is large */
+    return step < ROWS_MOST / type_size(s->p->type) && s->cut != TALLY_AXES &&
+           (!s->mask || parts_drop_hidden(s)) && !s->y && s->results > 0 && s->keeps > 0 &&
+           s->keeps <= 2 && (s->keeps == 1 || s->kept[1].x == 1) && s->n < ROWS_MOST &&
+           s->count < ROWS_MOST && s->vectors < ROWS_MOST;
 }
 
 /* Cuts the work into pieces: VECTORS_ROUNDS for each team that the device runs at once. Fewer of them have
@@ -125,7 +127,7 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->columns = l->columns;
     plan->x = call->first_x;
     plan->slab_step = has_slabs ? s->kept[0].x : 0;
-    plan->row_step = s->reduced[0].x;
+    plan->row_bytes = (uint32_t)s->reduced[0].x * (uint32_t)type_size(s->p->type);
     plan->out_first = s->out_first;
     plan->out_slab = has_slabs ? s->kept[0].out : 0;
     plan->out_part = s->reduced[0].out;

@@ -2,10 +2,12 @@
  * vectors - arrays reduced by segment or by id along an axis: vectors of neighbouring columns (vectors.h).
  *
  * A team of neighbouring threads goes through the rows of its piece, which lie one behind another or where an order
- * says. Each thread keeps states of its columns in registers (column_states.h). Its part of some tiles of rows is on the
- * way to shared memory while it adds an earlier one: tiles go on across the ends of parts. Where a part ends, its states
- * are lowered. Teams need nothing of each other, so no barrier stands in the loop, and parts of any length keep all
- * threads at work.
+ * says, a tile of some rows at a time. Each thread keeps states of its columns in registers (column_states.h). Where a
+ * part ends, its states are lowered. Teams need nothing of each other. The teams of a warp only keep step, as lanes that
+ * take turns would wait for memory one after another.
+ *
+ * A thread begins all loads of a tile before it adds the first row. The other warps hide their latency, so a tile has
+ * many rows. The numbers of the next tile's rows are read meanwhile.
  *
  * wide: a thread has VECTOR neighbouring columns. narrow: one. join_vectors: merges the states of parts that were cut,
  * and lowers them; it returns at once if none was.
@@ -32,8 +34,6 @@
 
 #include "doubles.h"
 
-#include "copies.h"
-
 #include "store.h"
 
 #include "vectors.h"
@@ -46,57 +46,56 @@
 
 BEGINS_EARLY
 
-/* ---- Rows on their way ----------------------------------------------------------------------------------- */
+/* Rows of a tile: 128 bytes of a thread where a state has few registers. */
+#if defined(FOLD_MOMENTS)
+#define TILE_ROWS WIDE_ROWS
+#else
+#define TILE_ROWS (2 * WIDE_ROWS)
+#endif
+#define TILE_ELEMENTS (TILE_ROWS * VECTOR > NARROW_ROWS ? TILE_ROWS * VECTOR : NARROW_ROWS)
 
-/* A thread's columns of the rows of a piece. Tiles of places from `next` on have not begun; the next one goes to the rows
- * from `to` on of the thread's ring. */
-typedef struct row_stream {
-    const GLOBAL element *at; /* in row 0 */
-    u32 next, to;
-} row_stream;
+/* Whether a condition holds for some lane of the warp; where lanes need not keep step, for this thread. */
+#if defined(__CUDACC__)
+#define SOME_LANE(condition) __any_sync(FULL_WARP, condition)
+#else
+#define SOME_LANE(condition) (condition)
+#endif
 
 /* Returns the row's number for each place, or NULL where a place is the row's number. */
 __device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan *p) {
     return (const GLOBAL u32 *)(p->order ? work + p->order : 0);
 }
 
-/* Begins the copy of the next tile of places before `last`; behind the last one there is nothing to copy. */
-INLINED void begin_rows(row_stream *s, u32 last, const GLOBAL u64 *work, const vectors_plan *p,
-                        SHARED u8 *ring, u32 vector, u32 rows, u32 packed) {
-    const u32 bytes = vector * (u32)sizeof(element);
-    if (s->next < last) {
-        const u32 there = last - s->next < rows ? last - s->next : rows;
-        u32 row[ELEMENTS];
-        UNROLL
-        for (u32 k = 0; k < rows; k++)
-            row[k] = s->next + (k < there ? k : 0);
-        if (p->order) UNROLL
-        for (u32 k = 0; k < rows; k++)
-            row[k] = order_of(work, p)[row[k]];
-        UNROLL
-        for (u32 k = 0; k < rows; k++) {
-            const GLOBAL element *from = s->at + (i64)row[k] * p->row_step;
-            SHARED u8 *to = ring + (s->to + k) * BLOCK * bytes;
-            if (k >= there) continue;
-            if (packed)
-                begin_copy(to, from, bytes);
-            else
-                UNROLL
-            for (u32 v = 0; v < vector; v++)
-                begin_copy(to + v * (u32)sizeof(element), from + v, (u32)sizeof(element));
-        }
-        s->next += there;
-    }
-    end_copies();
-    s->to = s->to + rows < STAGES * rows ? s->to + rows : 0;
+/* Sets number[] to the numbers of `rows` rows, from a place on; behind the last place before `end` that one's again. */
+INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 place, u32 end,
+                         u32 rows, u32 *number) {
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
+        number[k] = place + k < end ? place + k : end - 1;
+    if (p->order) UNROLL
+    for (u32 k = 0; k < rows; k++)
+        number[k] = order_of(work, p)[number[k]];
+}
+
+/* Loads the units of the rows with these numbers. `at` is the unit of row 0; `packed` as in load_unit(). */
+INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vector, u32 rows,
+                       u32 packed, const u32 *number, element *e) {
+    const GLOBAL u8 *first = (const GLOBAL u8 *)at;
+    if (packed) UNROLL
+    for (u32 k = 0; k < rows; k++)
+        load_unit((const GLOBAL element *)(first + (u64)number[k] * p->row_bytes), vector, 1,
+                  e + k * vector);
+    else UNROLL for (u32 k = 0; k < rows; k++) load_unit(
+        (const GLOBAL element *)(first + (u64)number[k] * p->row_bytes), vector, 0, e + k * vector);
 }
 
 #if TESTS_EXPONENTS || TESTS_LATER
 /* Returns where rows from a place on are read again. */
-INLINED row_source source_of(const row_stream *s, u32 place, const GLOBAL u64 *work,
+INLINED row_source source_of(const GLOBAL element *at, u32 place, const GLOBAL u64 *work,
                              const vectors_plan *p) {
     const GLOBAL u32 *order = order_of(work, p);
-    const row_source from = {order ? s->at : s->at + (i64)place * p->row_step, p->row_step,
+    const i64 step = p->row_bytes / (u32)sizeof(element);
+    const row_source from = {order ? at : at + (i64)place * step, step,
                              order ? order + place : order};
     return from;
 }
@@ -218,126 +217,122 @@ PURE u64 edge_word(const vectors_plan *p, u64 edge, u32 k) {
 /* ---- A team's piece ------------------------------------------------------------------------------------------- */
 
 /* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
- * In `ring` each thread has room for STAGES tiles. There is one place where rows are added: it is long, and compilers
- * take long for each copy of it. */
+ * All lanes of a warp call this; those with nothing to do have no part. There is one place where rows are added: it is
+ * long, and compilers take long for each copy of it. */
 INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                        GLOBAL u8 *out, const vectors_plan *p, team_task task, u32 vector, u32 rows,
-                        SHARED u8 *ring) {
-    const piece_place at = piece_at(offsets, p, task.piece);
-    const u32 bytes = vector * (u32)sizeof(element), to = at.to, parts_end = at.end;
-    u32 part = at.part, head = NO_PART;
+                        GLOBAL u8 *out, const vectors_plan *p, team_task task, piece_place piece,
+                        u32 vector, u32 rows) {
+    const GLOBAL element *at = x + (p->x + (i64)task.slab * p->slab_step + (i64)task.column);
+    const u32 packed = vector == 1 || (size_t)at % sizeof(unit) == 0;
+    const u32 to = piece.to, parts_end = piece.end;
+    u32 part = piece.part, row = piece.from, start = piece.start, stop = row, next_stop = row;
+    u32 is_begun = row == start; /* the part begins in this piece */
+    u32 number[TILE_ELEMENTS];
+    element e[TILE_ELEMENTS];
+    state a[VECTOR];
+#if TESTS_EXPONENTS
+    batch b;
+    state whole[VECTOR];
+    b.before = 0;
+    begin_batch(&b, vector);
+#else
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        clear_state(&a[v]);
+#if TESTS_LATER
+    state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
+    u32 large[VECTOR], before = 0, tested = row, tiles = 0;
+    u64 wrong = 0;
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        large[v] = 0;
+#endif
+#endif
     if (part < parts_end) {
-        row_stream stream = {x + (p->x + (i64)task.slab * p->slab_step + (i64)task.column), at.from,
-                             0};
-        const u32 packed = vector == 1 || (size_t)stream.at % sizeof(unit) == 0;
-        u32 row = at.from, start = at.start, is_begun = row == start; /* the part, in this piece */
-        u32 tile_end = row,
-            base = 0; /* base + row: the ring's row with it, of the tile that has arrived */
-        u32 stop = (u32)row_start(offsets, p->parts, part + 1);
-        u32 next_stop =
-            (u32)row_start(offsets, p->parts, part + 1 < parts_end ? part + 2 : part + 1);
-        element e[ELEMENTS];
-        state a[VECTOR];
+        stop = (u32)row_start(offsets, p->parts, part + 1);
+        next_stop = (u32)row_start(offsets, p->parts, part + 1 < parts_end ? part + 2 : part + 1);
+        if (row < to && p->order) number_rows(work, p, row, to, rows, number);
+    }
+    UNROLL_NOT
+    while (SOME_LANE(part < parts_end)) {
+        u32 end = stop < to ? stop : to;
+        if (part < parts_end && row == end) {
 #if TESTS_EXPONENTS
-        batch b;
-        state whole[VECTOR];
-        b.before = 0;
-        begin_batch(&b, vector);
-#else
-        UNROLL
-        for (u32 v = 0; v < vector; v++)
-            clear_state(&a[v]);
-#if TESTS_LATER
-        state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
-        u32 large[VECTOR], before = 0, tested = row, tiles = 0;
-        u64 wrong = 0;
-        UNROLL
-        for (u32 v = 0; v < vector; v++)
-            large[v] = 0;
-#endif
-#endif
-        ring += threadIdx.x * bytes;
-        UNROLL
-        for (u32 i = 0; i + 1 < STAGES; i++)
-            begin_rows(&stream, to, work, p, ring, vector, rows, packed);
-        UNROLL_NOT
-        while (part < parts_end) {
-            const u32 end = stop < to ? stop : to;
-            if (row == end) {
-#if TESTS_EXPONENTS
-                end_batch(&b, vector, whole, a);
+            end_batch(&b, vector, whole, a);
 #elif TESTS_LATER
-                if (wrong != 0 || before) {
-                    check_batch(source_of(&stream, tested, work, p), row - tested, vector, wrong,
-                                before, large, a, whole);
-                    UNROLL
-                    for (u32 v = 0; v < vector; v++)
-                        a[v] = whole[v];
-                }
+            if (wrong != 0 || before) {
+                check_batch(source_of(at, tested, work, p), row - tested, vector, wrong, before,
+                            large, a, whole);
+                UNROLL
+                for (u32 v = 0; v < vector; v++)
+                    a[v] = whole[v];
+            }
 #endif
-                if (is_begun && end == stop) {
-                    TALLY_PATH("a part that is whole");
-                    lower_vectors(work, out, p, part, start, stop - start, task.slab, task.column,
-                                  vector, a);
-                } else {
-                    TALLY_PATH("a part that is cut");
-                    const u64 nth = (u64)task.slab * p->columns + task.column;
+            if (is_begun && end == stop) {
+                TALLY_PATH("a part that is whole");
+                lower_vectors(work, out, p, part, start, stop - start, task.slab, task.column,
+                              vector, a);
+            } else {
+                TALLY_PATH("a part that is cut");
+                const u64 nth = (u64)task.slab * p->columns + task.column;
+                UNROLL
+                for (u32 k = 0; k < STATE_WORDS; k++)
                     UNROLL
-                    for (u32 k = 0; k < STATE_WORDS; k++)
-                        UNROLL
-                    for (u32 v = 0; v < vector; v++)
-                        work[edge_word(p, 2 * (u64)task.piece + is_begun, k) + nth + v] =
-                            state_word(&a[v], k);
-                    if (is_begun) head = part;
+                for (u32 v = 0; v < vector; v++)
+                    work[edge_word(p, 2 * (u64)task.piece + is_begun, k) + nth + v] =
+                        state_word(&a[v], k);
+                if (is_begun && nth == 0) {
+                    ((GLOBAL u32 *)(work + p->heads))[task.piece] = part;
+                    write_word(&work[p->is_cut], p->left);
                 }
-                part++;
-                start = row = stop;
-                stop = next_stop;
-                is_begun = 1;
-                if (part + 1 < parts_end) next_stop = (u32)row_start(offsets, p->parts, part + 2);
+            }
+            part++;
+            start = row = stop;
+            stop = next_stop;
+            end = stop < to ? stop : to;
+            is_begun = 1;
+            if (part + 1 < parts_end) next_stop = (u32)row_start(offsets, p->parts, part + 2);
 #if TESTS_EXPONENTS
-                b.before = 0;
-                begin_batch(&b, vector);
+            b.before = 0;
+            begin_batch(&b, vector);
 #else
-                UNROLL
-                for (u32 v = 0; v < vector; v++)
-                    clear_state(&a[v]);
+            UNROLL
+            for (u32 v = 0; v < vector; v++)
+                clear_state(&a[v]);
 #if TESTS_LATER
-                before = tiles = 0;
-                wrong = 0;
-                tested = row;
+            before = tiles = 0;
+            wrong = 0;
+            tested = row;
+            UNROLL
+            for (u32 v = 0; v < vector; v++)
+                large[v] = 0;
+#endif
+#endif
+        }
+        if (part < parts_end && row < end) {
+            const u32 there = end - row < rows ? end - row : rows;
+            if (p->order) {
                 UNROLL
-                for (u32 v = 0; v < vector; v++)
-                    large[v] = 0;
-#endif
-#endif
-                continue;
-            }
-            if (row == tile_end) {
-                base = (stream.to + rows < STAGES * rows ? stream.to + rows : 0) - row;
-                begin_rows(&stream, to, work, p, ring, vector, rows, packed);
-                wait_for_copies(STAGES - 1);
-                tile_end = to - row < rows ? to : row + rows;
-            }
-            const u32 there = (end < tile_end ? end : tile_end) - row;
-            const SHARED u8 *first = ring + (base + row) * BLOCK * bytes;
-            UNROLL
-            for (u32 k = 0; k < rows; k++)
-                read_unit(first + (k < there ? k : 0) * BLOCK * bytes, vector, e + k * vector);
+                for (u32 k = 1; k < rows; k++) /* of this part only */
+                    number[k] = k < there ? number[k] : number[0];
+            } else
+                number_rows(work, p, row, end, rows, number);
+            load_tile(at, p, vector, rows, packed, number, e);
+            if (p->order) number_rows(work, p, row + there, to, rows, number);
 #if PAD
-            UNROLL
+            if (there < rows) UNROLL
             for (u32 k = 1; k < rows; k++)
                 UNROLL
             for (u32 v = 0; v < vector; v++)
                 if (k >= there) e[k * vector + v] = pad();
 #endif
 #if TESTS_EXPONENTS
-            add_tile(&b, whole, e, vector, rows, there, source_of(&stream, row, work, p));
+            add_tile(&b, whole, e, vector, rows, there, source_of(at, row, work, p));
 #elif TESTS_LATER
             wrong |= ADD_TILE(e, row - start);
             if (++tiles == BATCH) {
-                check_batch(source_of(&stream, tested, work, p), row + there - tested, vector,
-                            wrong, before, large, a, whole);
+                check_batch(source_of(at, tested, work, p), row + there - tested, vector, wrong,
+                            before, large, a, whole);
                 before = 1;
                 tiles = 0;
                 wrong = 0;
@@ -348,44 +343,39 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
 #endif
             row += there;
         }
-        wait_for_copies(0);
-    }
-    if (task.slab == 0 && task.column == 0) {
-        ((GLOBAL u32 *)(work + p->heads))[task.piece] = head;
-        if (head != NO_PART) write_word(&work[p->is_cut], p->left);
     }
 }
 
 /* Has each team take its pieces, one after another. */
 INLINED void fold_pieces(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                         GLOBAL u8 *out, const vectors_plan *p, u32 vector, u32 rows,
-                         SHARED u8 *ring) {
+                         GLOBAL u8 *out, const vectors_plan *p, u32 vector, u32 rows) {
     wait_for_earlier();
     const u32 teams = BLOCK / p->width, team = threadIdx.x / p->width;
     const u64 tasks = (u64)p->pieces * p->tiles * p->slabs;
-    if (team >= teams || read_word(&work[PARTS_BAD]) != ~(u64)0) return;
-    for (u64 nth = (u64)blockIdx.x * teams + team; nth < tasks; nth += (u64)gridDim.x * teams) {
+    if (read_word(&work[PARTS_BAD]) != ~(u64)0) return;
+    for (u64 first = (u64)blockIdx.x * teams; first < tasks; first += (u64)gridDim.x * teams) {
+        const u64 nth = first + team, rest = nth / p->tiles;
         const u32 tile = (u32)(nth % p->tiles);
-        const u64 rest = nth / p->tiles;
         const team_task task = {(u32)(rest % p->pieces), (u32)(rest / p->pieces),
                                 (tile * p->width + threadIdx.x % p->width) * vector};
-        if (task.column < p->columns)
-            fold_piece(x, offsets, work, out, p, task, vector, rows, ring);
+        piece_place piece = {0, 0, 0, 0, 0};
+        if (team < teams && nth < tasks && task.column < p->columns) {
+            piece = piece_at(offsets, p, task.piece);
+            if (task.slab == 0 && task.column == 0)
+                ((GLOBAL u32 *)(work + p->heads))[task.piece] = NO_PART;
+        }
+        fold_piece(x, offsets, work, out, p, task, piece, vector, rows);
     }
 }
 
-#define RING_ROOM(vector, rows) (STAGES * (rows) * (vector) * (u32)sizeof(element) * BLOCK)
-
 KERNEL wide(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
             const vectors_plan plan) {
-    __shared__ uint4 space[(RING_ROOM(VECTOR, WIDE_ROWS) + 15) / 16];
-    fold_pieces(x, offsets, work, out, &plan, VECTOR, WIDE_ROWS, (SHARED u8 *)space);
+    fold_pieces(x, offsets, work, out, &plan, VECTOR, TILE_ROWS);
 }
 
 KERNEL narrow(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
               const vectors_plan plan) {
-    __shared__ u64 space[(RING_ROOM(1, NARROW_ROWS) + 7) / 8];
-    fold_pieces(x, offsets, work, out, &plan, 1, NARROW_ROWS, (SHARED u8 *)space);
+    fold_pieces(x, offsets, work, out, &plan, 1, NARROW_ROWS);
 }
 
 /* ---- Parts that were cut ----------------------------------------------------------------------------------- */

@@ -24,8 +24,8 @@ typedef struct vectors_plan {
     column_values values;
     part_rows parts; /* where they begin */
     u64 order; /* the word of the workspace where the order begins, numbers of 32 bits; 0: there is none */
-    i64 x, slab_step,
-        row_step; /* x: the first element's index; the others are strides, in elements. Columns lie side by side */
+    i64 x,
+        slab_step; /* the first element's index; elements from one slab to the next. Columns lie side by side */
     i64 out_first, out_slab, out_part, out_column;
     u64 piece, whole;
     u64 left;   /* as in parts_plan */
@@ -33,6 +33,7 @@ typedef struct vectors_plan {
     u64 heads; /* the word where u32 begin: for each piece, the part that begins in it and is cut, or NO_PART */
     u64 edges; /* the word where the states of parts that were cut begin: two for each piece, of all columns */
     u32 pieces, slabs, columns;
+    u32 row_bytes;    /* from one row to the next */
     u32 width, tiles; /* units of a team; tiles across a row */
     u32 slices;       /* `join_vectors`: how many blocks share the columns of a part */
     u32 absolute;     /* an index is the row's number, not that within its part */
