@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define ROWS_MOST  ((size_t)1 << 31)
-#define TEAM_UNITS 32 /* of a team, at most */
+#define TEAM_UNITS 32 /* of a team, at most: those of a warp */
 
 struct vectors_layout {
     unsigned fold;   /* which of column_folds[] */
@@ -55,6 +55,7 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
 /* Returns whether these kernels are for the problem and the shape, and lays out its pieces. */
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct vectors_layout *l) {
     memset(l, 0, sizeof *l);
+    if (!CPU_SHAPED(queue->block) && queue->block % TEAM_UNITS != 0) return false; /* whole warps */
     if (!queue->facts->doubles || !has_columns(s) || !find_column_fold(s->p, &l->fold, &l->type))
         return false;
     const bool has_slabs = s->keeps > 1 || s->kept[0].x != 1;
@@ -163,7 +164,7 @@ static tally_status enqueue(struct parts_run *run) {
     const uint64_t tasks = (uint64_t)l.pieces * l.tiles * l.slabs;
     const unsigned most = parts_blocks_at_once(queue);
     const uint64_t folds = parts_of(tasks, queue->block / l.width),
-                   joins = (uint64_t)l.pieces * plan.slices;
+                   joins = parts_of(l.pieces, JOIN_PIECES) * plan.slices;
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, l.wide ? WIDE : NARROW);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, JOIN);
     s = queue->api->launch(queue->gpu, kernel[l.wide ? WIDE : NARROW],
@@ -171,7 +172,7 @@ static tally_status enqueue(struct parts_run *run) {
                            queue->block, folding, 5);
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, kernel[JOIN],
-                               joins < 2 * most ? (unsigned)joins : 2 * most, queue->block, joining,
+                               joins < 4 * most ? (unsigned)joins : 4 * most, queue->block, joining,
                                4);
     return s;
 }

@@ -118,34 +118,52 @@ __device__ void fill_last_pack(GLOBAL u64 *work, const sort_plan *s, u64 n) {
             store_bits((GLOBAL u8 *)(work + s->to[a]), s->width, (i64)i, 0);
 }
 
+#define ROW  16u /* threads whose sums one thread adds up */
+#define ROWS ((BLOCK + ROW - 1) / ROW)
+
+/* Returns the sum of the values of all threads before this one; *total becomes that of all threads.
+ * `part` has BLOCK + ROWS places. */
+INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
+    u64 before = 0;
+    part[threadIdx.x] = own;
+    __syncthreads();
+    if (threadIdx.x < ROWS) {
+        u64 sum = 0;
+        for (u32 t = ROW * threadIdx.x; t < ROW * threadIdx.x + ROW && t < BLOCK; t++) {
+            const u64 one = part[t];
+            part[t] = sum;
+            sum += one;
+        }
+        part[BLOCK + threadIdx.x] = sum;
+    }
+    __syncthreads();
+    *total = 0;
+    for (u32 r = 0; r < ROWS; r++) {
+        before += r < threadIdx.x / ROW ? part[BLOCK + r] : 0;
+        *total += part[BLOCK + r];
+    }
+    before += part[threadIdx.x];
+    __syncthreads();
+    return before;
+}
+
 /* Turns a digit's counts, one a worker, into the sums of those before each, and writes their total; by a block for each
  * digit. */
 KERNEL scan(GLOBAL u64 *work, u64 workers, const sort_plan plan) {
-    __shared__ u64 part[BLOCK];
+    __shared__ u64 part[BLOCK + ROWS];
     wait_for_earlier();
     GLOBAL u64 *count = work + plan.counts + blockIdx.x * workers;
     const u64 each = (workers + BLOCK - 1) / BLOCK, first = threadIdx.x * each;
     const u64 end = first + each < workers ? first + each : workers;
-    u64 total = 0;
+    u64 own = 0, total;
     for (u64 i = first; i < end; i++)
-        total += count[i];
-    part[threadIdx.x] = total;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        u64 before = 0;
-        for (u32 t = 0; t < BLOCK; t++) {
-            const u64 own = part[t];
-            part[t] = before;
-            before += own;
-        }
-        work[plan.totals + blockIdx.x] = before;
-    }
-    __syncthreads();
-    u64 before = part[threadIdx.x];
+        own += count[i];
+    u64 before = sum_before(own, part, &total);
+    if (threadIdx.x == 0) work[plan.totals + blockIdx.x] = total;
     for (u64 i = first; i < end; i++) {
-        const u64 own = count[i];
+        const u64 one = count[i];
         count[i] = before;
-        before += own;
+        before += one;
     }
 }
 
@@ -229,8 +247,6 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 #define TILE   (BLOCK * EACH)
 #define WARPS  ((BLOCK + WARP - 1) / WARP)
 #define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
-#define ROW    16u                            /* threads whose sums one thread adds up */
-#define ROWS   ((BLOCK + ROW - 1) / ROW)
 /* Words of 32 bits: first the warps' counts, with those of digits d and d + HALF in one word; then
  * a tile's keys or elements. */
 #define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)
@@ -318,32 +334,6 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
     (void)bits;
 }
 #endif
-
-/* Returns the sum of the values of all threads before this one; *total becomes that of all threads.
- * `part` has BLOCK + ROWS places. */
-INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
-    u64 before = 0;
-    part[threadIdx.x] = own;
-    __syncthreads();
-    if (threadIdx.x < ROWS) {
-        u64 sum = 0;
-        for (u32 t = ROW * threadIdx.x; t < ROW * threadIdx.x + ROW && t < BLOCK; t++) {
-            const u64 one = part[t];
-            part[t] = sum;
-            sum += one;
-        }
-        part[BLOCK + threadIdx.x] = sum;
-    }
-    __syncthreads();
-    *total = 0;
-    for (u32 r = 0; r < ROWS; r++) {
-        before += r < threadIdx.x / ROW ? part[BLOCK + r] : 0;
-        *total += part[BLOCK + r];
-    }
-    before += part[threadIdx.x];
-    __syncthreads();
-    return before;
-}
 
 /* Makes after[d] the place of the share's first element with digit d. Block 0 notes where groups
  * begin, if they are digits, and the number of elements. */

@@ -380,56 +380,72 @@ KERNEL narrow(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *wor
 
 /* ---- Parts that were cut ----------------------------------------------------------------------------------- */
 
-#define JOIN_WIDTH (BLOCK < 8 ? BLOCK : 8u) /* columns that a block joins at a time */
+#define JOIN_LEAST (BLOCK < 8 ? BLOCK : 8u) /* columns that a block joins at a time, at least */
 
-/* Merges the edges of the part that begins in a piece and is cut, if there is one, and lowers it: for each piece
- * `slices` blocks, each with a share of the columns. */
+/* Returns how many columns a block joins at a time: fewer where `count` edges are more than a thread should merge. */
+PURE u32 join_width(u64 count) {
+    u32 width = BLOCK;
+    while (width > JOIN_LEAST && BLOCK / width * JOINED < count)
+        width /= 2;
+    return width;
+}
+
+/* Merges the edges of the parts that begin in a piece and are cut, and lowers them. A task is some pieces and one of
+ * `slices` shares of the columns. */
 KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                     const vectors_plan plan) {
     __shared__ u64 scratch[STATE_WORDS * BLOCK];
+    __shared__ u32 head[JOIN_PIECES];
     wait_for_earlier();
     const u32 works =
         read_word(&work[PARTS_BAD]) == ~(u64)0 && read_word(&work[plan.is_cut]) == plan.left;
-    const u32 strands = BLOCK / JOIN_WIDTH, strand = threadIdx.x / JOIN_WIDTH;
-    const u64 vectors = (u64)plan.slabs * plan.columns;
-    const u64 tasks = works ? (u64)plan.pieces * plan.slices : 0;
-    const u64 share = (vectors + plan.slices - 1) / plan.slices;
+    const u64 vectors = (u64)plan.slabs * plan.columns, origin = row_start(offsets, plan.parts, 0);
+    const u32 chunks = (plan.pieces + JOIN_PIECES - 1) / JOIN_PIECES;
+    const u64 tasks = works ? (u64)chunks * plan.slices : 0;
     for (u64 task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const u64 piece = task / plan.slices;
-        const u32 part = ((const GLOBAL u32 *)(work + plan.heads))[piece];
-        const u64 begin = task % plan.slices * share;
-        const u64 end = begin + share < vectors ? begin + share : vectors;
-        if (part == NO_PART) continue;
-        const u64 origin = row_start(offsets, plan.parts, 0);
-        const u64 start = row_start(offsets, plan.parts, part);
-        const u64 length = row_start(offsets, plan.parts, part + 1) - start;
-        const u64 count = (weight_at(start, origin, part) + length - 1) / plan.piece - piece + 1;
-        for (u64 first = begin; first < end; first += JOIN_WIDTH) {
-            const u64 nth = first + threadIdx.x % JOIN_WIDTH;
-            const u32 is_there = nth < end && strand < strands;
-            state a[VECTOR];
-            clear_state(&a[0]);
-            for (u64 i = strand; is_there && i < count; i += JOINED * strands) {
-                u64 words[JOINED][STATE_WORDS];
-                UNROLL
-                for (u32 j = 0; j < JOINED; j++) {
-                    const u64 one = i + j * strands < count ? i + j * strands : i;
-                    const u64 edge = 2 * (piece + one) + (one == 0);
+        const u32 first = (u32)(task / plan.slices) * JOIN_PIECES;
+        for (u32 i = threadIdx.x; i < JOIN_PIECES; i += BLOCK)
+            head[i] = first + i < plan.pieces ? ((const GLOBAL u32 *)(work + plan.heads))[first + i]
+                                              : NO_PART;
+        __syncthreads();
+        for (u32 i = 0; i < JOIN_PIECES; i++) {
+            const u32 part = head[i];
+            if (part == NO_PART) continue;
+            const u64 piece = first + i, start = row_start(offsets, plan.parts, part);
+            const u64 length = row_start(offsets, plan.parts, part + 1) - start;
+            const u64 count =
+                (weight_at(start, origin, part) + length - 1) / plan.piece - piece + 1;
+            const u32 width = join_width(count), strands = BLOCK / width;
+            const u32 strand = threadIdx.x / width;
+            for (u64 begin = task % plan.slices * width; begin < vectors;
+                 begin += (u64)plan.slices * width) {
+                const u64 nth = begin + threadIdx.x % width;
+                state a[VECTOR];
+                clear_state(&a[0]);
+                for (u64 k = strand; nth < vectors && strand < strands && k < count;
+                     k += JOINED * strands) {
+                    u64 words[JOINED][STATE_WORDS];
                     UNROLL
-                    for (u32 k = 0; k < STATE_WORDS; k++)
-                        words[j][k] = work[edge_word(&plan, edge, k) + nth];
+                    for (u32 j = 0; j < JOINED; j++) {
+                        const u64 one = k + j * strands < count ? k + j * strands : k;
+                        const u64 edge = 2 * (piece + one) + (one == 0);
+                        UNROLL
+                        for (u32 w = 0; w < STATE_WORDS; w++)
+                            words[j][w] = work[edge_word(&plan, edge, w) + nth];
+                    }
+                    UNROLL
+                    for (u32 j = 0; j < JOINED; j++) {
+                        const state b = state_of_words(words[j]);
+                        if (k + j * strands < count) merge_states(&a[0], &b);
+                    }
                 }
-                UNROLL
-                for (u32 j = 0; j < JOINED; j++) {
-                    const state b = state_of_words(words[j]);
-                    if (i + j * strands < count) merge_states(&a[0], &b);
-                }
+                reduce_strands(width, strands, strand, 1, 1, a, scratch);
+                if (nth < vectors && strand == 0)
+                    lower_vectors(work, out, &plan, part, (u32)start, (u32)length,
+                                  (u32)(nth / plan.columns), (u32)(nth % plan.columns), 1, a);
+                __syncthreads(); /* `scratch` has been read */
             }
-            reduce_strands(JOIN_WIDTH, strands, strand, 1, 1, a, scratch);
-            if (is_there && strand == 0)
-                lower_vectors(work, out, &plan, part, (u32)start, (u32)length,
-                              (u32)(nth / plan.columns), (u32)(nth % plan.columns), 1, a);
-            __syncthreads(); /* `scratch` has been read */
         }
+        __syncthreads(); /* `head` has been read */
     }
 }

@@ -19,6 +19,7 @@
 
 #define VECTORS_PART 8 /* a part's cost besides its rows, in rows */
 #define NO_PART      (~0u)
+#define JOIN_PIECES  8 /* pieces that a block of `join_vectors` takes at a time */
 
 typedef struct vectors_plan {
     column_values values;
