@@ -295,8 +295,11 @@ static void print_judgement(const struct report *r) {
         print_advice(&r->j.faults[i].advice);
     }
     for (size_t i = 0; i < r->j.finding_count; i++) {
+        const bool more =
+            i + 1 < r->j.finding_count &&
+            strcmp(r->j.findings[i].advice.mend, r->j.findings[i + 1].advice.mend) == 0;
         printf("  %s\n", r->j.findings[i].sentence);
-        print_advice(&r->j.findings[i].advice);
+        if (!more) print_advice(&r->j.findings[i].advice);
     }
     for (size_t i = 0; i < r->j.tried_count && !first; i++)
         if (r->j.tried[i].complete && r->j.tried[i].value != r->j.tried[i].expected)

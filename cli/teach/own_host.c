@@ -300,14 +300,15 @@ static struct number fold(tally_op op, tally_type type, const void *x, const voi
     return all;
 }
 
+static const tally_op look_ops[] = {
+    [OWN_LOOKS_SUM] = TALLY_SUM, [OWN_LOOKS_PROD] = TALLY_PROD, [OWN_LOOKS_MIN] = TALLY_MIN,
+    [OWN_LOOKS_MAX] = TALLY_MAX, [OWN_LOOKS_AND] = TALLY_AND,   [OWN_LOOKS_OR] = TALLY_OR,
+    [OWN_LOOKS_XOR] = TALLY_XOR};
+
 /* Reduces the elements by an operator that a wrong kernel may implement instead of the one asked for. */
 static struct number other_fold(enum own_looks look, tally_type type, const void *x, uint64_t n) {
-    static const tally_op ops[] = {[OWN_LOOKS_SUM] = TALLY_SUM,
-                                   [OWN_LOOKS_PROD] = TALLY_PROD,
-                                   [OWN_LOOKS_MIN] = TALLY_MIN,
-                                   [OWN_LOOKS_MAX] = TALLY_MAX};
     struct number all = {0, 0};
-    if (look <= OWN_LOOKS_MAX) return fold(ops[look], type, x, NULL, n, 1);
+    if (look <= OWN_LOOKS_XOR) return fold(look_ops[look], type, x, NULL, n, 1);
     if (look == OWN_LOOKS_MEAN) {
         all = fold(TALLY_SUM, type, x, NULL, n, 1);
         return (struct number){all.real / (double)n, all.whole / (int64_t)n};
@@ -434,15 +435,47 @@ static bool equals(tally_type type, struct number a, struct number b, double bou
     return a.real == b.real || fabs(a.real - b.real) <= bound;
 }
 
+/* What an integer output holds at first, to which a kernel may add. */
+static int64_t identity_of(tally_op op, tally_type type) {
+    const unsigned bits = 8 * (unsigned)tally_type_size(type) - is_signed(type);
+    const uint64_t most = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
+    switch (op) {
+    case TALLY_PROD:
+        return 1;
+    case TALLY_AND:
+        return -1;
+    case TALLY_MIN:
+        return (int64_t)most;
+    case TALLY_MAX:
+        return is_signed(type) ? -(int64_t)most - 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Returns whether the kernel's result is the other operator's, or that combined with what the output holds at first. */
+static bool looks_like(const struct own_session *s, enum own_looks look, struct number got,
+                       struct number other) {
+    const tally_type type = s->kernel->is.type;
+    const double bound = look == OWN_LOOKS_MEAN ? 1e-5 * fabs(other.real) : 0; /* it is rounded */
+    if (equals(type, got, other, bound)) return true;
+    if (look > OWN_LOOKS_XOR || is_float(type)) return false;
+    struct number all =
+        one(combined(look_ops[look], is_signed(type), identity_of(s->op, type), other.whole));
+    put(type, &all.whole, 0, all);
+    return got.whole == get(type, &all.whole, 0).whole;
+}
+
 /* Notes which other operators give the kernel's wrong result. Only launches of one block are compared. */
 static void note_looks(const struct own_session *s, const struct own_host *h, const void *x,
                        const void *input, const void *output, struct own_run *r) {
     const tally_type type = s->kernel->is.type;
     const struct number got = result_of(s, h, s->op, input, output, r);
     for (int k = 0; k < OWN_LOOKS_KINDS; k++) {
+        const bool of_bits = k >= OWN_LOOKS_AND && k <= OWN_LOOKS_XOR;
+        if (of_bits && is_float(type)) continue;
         const struct number other = other_fold((enum own_looks)k, type, x, r->n);
-        const double bound = k == OWN_LOOKS_MEAN ? 1e-5 * fabs(other.real) : 0; /* it is rounded */
-        if (equals(type, got, other, bound)) r->looks |= 1u << k;
+        if (looks_like(s, (enum own_looks)k, got, other)) r->looks |= 1u << k;
     }
 }
 

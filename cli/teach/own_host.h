@@ -54,6 +54,9 @@ enum own_looks {
     OWN_LOOKS_PROD,
     OWN_LOOKS_MIN,
     OWN_LOOKS_MAX,
+    OWN_LOOKS_AND, /* of integers */
+    OWN_LOOKS_OR,
+    OWN_LOOKS_XOR, /* the last that is an operator of the command's */
     OWN_LOOKS_NORM1,
     OWN_LOOKS_SUMSQ,
     OWN_LOOKS_NORMINF,

@@ -236,6 +236,8 @@ static struct pattern find_pattern(const struct own_judgement *j) {
                 p.but_one = but_one;
             }
     const char *only = j->session->kernel->is.length ? "only " : "";
+    if (p.is == is_any && p.but_one)
+        snprintf(p.words, sizeof p.words, "right for every length tried");
     if (p.is == is_power)
         snprintf(p.words, sizeof p.words,
                  "right %swhere n is a power of two, and wrong for every other length tried", only);
@@ -317,6 +319,9 @@ static void try_looks(struct own_judgement *j) {
                                         "prod",
                                         "min",
                                         "max",
+                                        "and",
+                                        "or",
+                                        "xor",
                                         "the sum of absolute values (norm1)",
                                         "the sum of squares (sumsq)",
                                         "the greatest absolute value (norminf)",
@@ -343,7 +348,7 @@ static void try_looks(struct own_judgement *j) {
     struct own_advice *a = &j->findings[0].advice;
     snprintf(a->why, sizeof a->why, "The result is another operator's for every length tried.");
     snprintf(a->lesson, sizeof a->lesson, "lessons/01_first_tree.cu");
-    if (look <= OWN_LOOKS_MAX)
+    if (look <= OWN_LOOKS_XOR)
         snprintf(a->mend, sizeof a->mend, "Ask for it, as in --op %s, or change the kernel.",
                  names[look]);
     else
@@ -735,6 +740,7 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
 /* Notes that results are wrong, and nothing is known that explains it: for which lengths, or what the first of them is. */
 static void find_lengths(struct own_judgement *j, const struct pattern *p) {
     const struct own_tried *first = j->tried;
+    const double unset = 1e37; /* what nothing has set is such a float, or none */
     while (first < j->tried + j->tried_count && first->right)
         first++;
     if (p->is || first == j->tried + j->tried_count)
@@ -742,6 +748,13 @@ static void find_lengths(struct own_judgement *j, const struct pattern *p) {
     else
         find(j, "lengths", "with n = %" PRIu64 " the result is %.9g, and %.9g would be right",
              first->n, first->value, first->expected);
+    struct own_advice *a = &j->findings[j->finding_count - 1].advice;
+    if (first != j->tried + j->tried_count && first->complete && fabs(first->expected) < unset &&
+        !(fabs(first->value) < unset))
+        snprintf(a->mend, sizeof a->mend,
+                 "Give each variable a value before it is used, the identity of %s: what nothing "
+                 "has set holds any number.",
+                 tally_op_name(j->session->op));
 }
 
 /* Writes the words of what the verdict rests on. */

@@ -322,6 +322,7 @@ static size_t wrap_type(struct reader *r, struct token t, size_t end, bool is_sh
     const size_t last = end_of_type(r, t, end);
     if (last == t.from) return t.to;
     struct token after = next(r, last, end);
+    if (after.from < end && (is(r, after, "<") || is(r, after, ":"))) return last; /* a class's */
     while (after.from < end && (is(r, after, "const") || is(r, after, "volatile")))
         after = next(r, after.to, end);
     if (!is_shared && !(after.from < end && is(r, after, "*"))) return last;
@@ -921,7 +922,8 @@ static bool read_declarations(struct reader *r, char *why, size_t room, unsigned
         if (c == '(' || c == '[') i = past_closing(r, i, r->length) - 1;
         if (c == '{') {
             const struct token first = next(r, from, i), second = next(r, first.to, i);
-            if (is(r, first, "extern") && second.from >= i) { /* extern "C" { */
+            const bool is_namespace = is(r, first, "namespace") && next(r, second.to, i).from >= i;
+            if (is_namespace || (is(r, first, "extern") && second.from >= i)) { /* extern "C" { */
                 blank(r->bytes, first.from, i + 1);
                 from = i + 1;
                 continue;
@@ -939,7 +941,7 @@ static bool read_declarations(struct reader *r, char *why, size_t room, unsigned
             if (!read_declaration(r, from, head, end, why, room, line)) return false;
             from = end;
             head = 0;
-        } else if (c == '}') { /* of an extern "C" */
+        } else if (c == '}') { /* of an extern "C" or a namespace */
             blank(r->bytes, i, i + 1);
             from = i + 1;
             head = 0;

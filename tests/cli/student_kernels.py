@@ -2940,6 +2940,64 @@ __global__ void mean(const double *in, double *out, int n) {
 }
 """, "--dtype f64", ("this is the mean", '"faults": [ ]'))
 
+# ---- Other operators, classes, namespaces ------------------------------------------------------------------------------------
+
+BITS = """
+__global__ void bits(const unsigned *in, unsigned *out, int n) {
+    unsigned v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v OP= in[i];
+    ATOMIC(out, v);
+}
+"""
+kernel("right", "or by atomicOr()", BITS.replace("OP", "|").replace("ATOMIC", "atomicOr"), "--op or --dtype u32")
+kernel("wrong", "xor where or is asked", BITS.replace("OP", "^").replace("ATOMIC", "atomicXor"), "--op or --dtype u32",
+       "this is xor; you asked for or")
+kernel("wrong", "a sum is added to the identity of max", BITS.replace("OP", "+").replace("ATOMIC", "atomicAdd").replace("unsigned", "int"),
+       "--op max --dtype i32", "this is sum; you asked for max")
+kernel("wrong", "min padded with 0, wrong for n = 1 alone", """
+__global__ void least(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int h = 128; h; h >>= 1) { if (t < h) s[t] = fminf(s[t], s[t + h]); __syncthreads(); }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "--op min", "right for every length tried, n = 1 apart")
+kernel("wrong", "nothing starts the sum", """
+__global__ void total(const float *in, float *out, int n) {
+    float v;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+    atomicAdd(out, v);
+}
+""", "", "Give each variable a value before it is used")
+kernel("right", "a class whose template has the storage", """
+namespace teaching {
+template <typename T, int N> class BlockSum {
+public:
+    struct Storage { T data[N]; };
+    __device__ explicit BlockSum(Storage &s) : s_(s) {}
+    __device__ T sum(T v) {
+        s_.data[threadIdx.x] = v;
+        __syncthreads();
+        for (int d = N / 2; d > 0; d /= 2) {
+            if (threadIdx.x < d) s_.data[threadIdx.x] += s_.data[threadIdx.x + d];
+            __syncthreads();
+        }
+        return s_.data[0];
+    }
+private:
+    Storage &s_;
+};
+__global__ void total(const float *in, float *out, int n) {
+    __shared__ BlockSum<float, 256>::Storage storage;
+    int i = blockIdx.x * 256 + threadIdx.x;
+    float sum = BlockSum<float, 256>(storage).sum(i < n ? in[i] : 0.0f);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+}  // namespace teaching
+""")
+
 
 TWINS = {
     "race": ("no barrier after the load", "a tree in shared memory"),
