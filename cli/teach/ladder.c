@@ -49,7 +49,7 @@ struct ladder {
     tally_ladder_report report;
     bool list;              /* the rungs, and run none */
     struct own_options own; /* a kernel of the student's, beside the rungs */
-    char own_name[340];
+    char own_name[340], own_launch[OWN_LAUNCH_WORDS]; /* a kernel of one's own, on the model */
     bool counts; /* on the model: there are counts and no times */
     bool on_cpu; /* and not on a machine that runs kernels */
 };
@@ -346,6 +346,10 @@ static int print_table(const struct ladder *l) {
         print_counted(l);
     else
         print_timed(l);
+    if (*l->own_launch)
+        printf("\n%s: %s.\nWhether it is right for other n, blocks and data, 'tally explain "
+               "--kernel' says.\n",
+               l->own_name, l->own_launch);
     if (is_sum_of_f32(l)) {
         putchar('\n');
         fputs(ladder_published_notes, stdout);
@@ -407,7 +411,8 @@ static int add_own(void *context, struct own_kernel *kernel) {
     struct ladder *l = context;
     tally_ladder_row *row = &l->report.rows[l->report.count];
     if (l->report.count == TALLY_LADDER_ROWS) return failed("the ladder is full");
-    if (!own_ladder_row(kernel, &l->own, &l->options, row, l->own_name)) return STATUS_FAILED;
+    if (!own_ladder_row(kernel, &l->own, &l->options, row, l->own_name, l->own_launch))
+        return STATUS_FAILED;
     l->report.count++;
     return show(l);
 }

@@ -28,7 +28,7 @@ struct report {
     struct own_judgement j;
     struct own_host main; /* for the launch that is shown */
     struct own_run run;
-    char host_words[600];
+    char host_words[OWN_LAUNCH_WORDS];
     uint64_t miscounted_n;     /* the n that the following is about; 0: none */
     int times[MISCOUNTED_MAX]; /* how often each element is counted */
     tally_ladder_row nearest;
@@ -781,7 +781,8 @@ static int report(void *context, struct own_kernel *kernel) {
 }
 
 bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
-                    const struct ladder_options *o, tally_ladder_row *row, char name[340]) {
+                    const struct ladder_options *o, tally_ladder_row *row, char name[340],
+                    char launch[OWN_LAUNCH_WORDS]) {
     const struct own_session session = {.kernel = kernel,
                                         .options = own,
                                         .op = o->run.op,
@@ -808,8 +809,11 @@ bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
     if (!session.block && !kernel->block_count &&
         own_host_at(&session, LADDER_BLOCK, &host, &same) &&
         own_host_run(&session, &same, o->n, OWN_DATA, 0, NULL, NULL, &other) &&
-        other.is_right >= run.is_right)
+        other.is_right >= run.is_right) {
         run = other;
+        host = same;
+    }
+    own_host_words(&session, &host, &run, launch, OWN_LAUNCH_WORDS);
     *row = (tally_ladder_row){.name = name,
                               .correct = run.is_right && run.result.fault == TALLY_OWN_RIGHT,
                               .launches = 1,

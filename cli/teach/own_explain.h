@@ -14,8 +14,12 @@ int own_explain(struct explanation *e, const struct own_options *own);
 int own_device_row(struct own_kernel *kernel, const struct own_options *own,
                    const struct ladder_options *o);
 
-/* Runs the kernel for o->n elements and fills its row of the ladder, named in `name`; false: its line is written. */
+enum { OWN_LAUNCH_WORDS = 600 };
+
+/* Runs the kernel for o->n elements and fills its row of the ladder, named in `name`; `launch` says how the host launches it.
+ * false: its line is written. */
 bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
-                    const struct ladder_options *o, tally_ladder_row *row, char name[340]);
+                    const struct ladder_options *o, tally_ladder_row *row, char name[340],
+                    char launch[OWN_LAUNCH_WORDS]);
 
 #endif

@@ -866,7 +866,7 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
         best = score;
         *out = trial;
     }
-    if (s->kernel->is_serial && best < 3 && !s->block && !s->options->grid) {
+    if (s->kernel->is_serial && best >= 0 && best < 3 && !s->block && !s->options->grid) {
         struct own_host trial = {.form = OWN_ONE_BLOCK, .block = 1, .is_serial = true};
         if (try(s, &trial, 77) == 3) best = 3, *out = trial;
     }

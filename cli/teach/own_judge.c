@@ -781,7 +781,9 @@ static void say_tried(struct own_judgement *j) {
     else if (count)
         ADD(j->block_count > 1 ? "; right with blocks of %s threads" : "; blocks of %s threads",
             blocks);
-    if (!o->width && list_blocks(j, true, false, odd))
+    else if (j->block_count == 1 && !o->width)
+        ADD("; blocks of %u threads", j->blocks[0].threads);
+    if (!o->width && j->block_count > 1 && list_blocks(j, true, false, odd))
         ADD("%s%s", count ? ", and of " : "; right with blocks of ", odd);
     if (list_blocks(j, false, true, blocks)) ADD("; not with blocks of %s", blocks);
     if (list_blocks(j, false, false, odd))

@@ -553,6 +553,8 @@ def test_a_row_of_the_ladder(tally, tmp_path):
     got = tally.json("ladder", "--kernel", tmp_path / "mine.cu", "-n", 512, "--only", "interleaved-modulo", "--finish", "host")
     rung, mine = got["kernels"]
     assert mine["name"] == "mine.cu:reduce" and mine["correct"] and mine["counts"] == rung["counts"]
+    told = tally("ladder", "--kernel", tmp_path / "mine.cu", "-n", 512, "--only", "interleaved-modulo")
+    assert "mine.cu:reduce: reduce<<<1, 256>>>(" in told and "'tally explain --kernel' says" in told
     done = tally.run("ladder", "--kernel", tmp_path / "mine.cu", "-n", 500, "--only", "shared")
     assert done.returncode == 1 and b"mine.cu:reduce" in done.stdout and b"mine.cu:reduce is wrong" in done.stderr
     assert "not on cpu" in tally.fails("ladder", "--device", "cpu", "--kernel", tmp_path / "mine.cu")
