@@ -82,24 +82,25 @@ static int parse_user(PyObject *user, struct problem_object *self) {
     return 0;
 }
 
-/* Problem(ops, type, out, fast, ddof, user) */
+/* Problem(ops, type, out, fast, ddof, user, is_complex) */
 static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
     PyObject *ops, *user;
     const char *element, *out;
-    int fast;
+    int fast, is_complex;
     double ddof;
     if (names && PyDict_Size(names) > 0) {
         PyErr_SetString(PyExc_TypeError, "Problem takes no names");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "O!szpdO", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
-                          &user))
+    if (!PyArg_ParseTuple(arguments, "O!szpdOp", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
+                          &user, &is_complex))
         return NULL;
     allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     struct problem_object *self = (struct problem_object *)make(type, 0);
     if (!self) return NULL;
     self->problem.fast = fast;
     self->problem.ddof = ddof;
+    self->problem.is_complex = is_complex;
     tally_status s = tally_type_parse(element, &self->problem.type);
     if (s == TALLY_OK && out) s = tally_type_parse(out, &self->problem.out);
     if (s != TALLY_OK)
@@ -111,6 +112,23 @@ static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *
     }
     Py_DECREF(self);
     return NULL;
+}
+
+/* about(mean) -> the same problem, where var and std are about a number. For one without a user's operator. */
+static PyObject *problem_about(PyObject *object, PyObject *mean) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    const double real = PyComplex_RealAsDouble(mean), imaginary = PyComplex_ImagAsDouble(mean);
+    if (PyErr_Occurred()) return NULL;
+    PyTypeObject *type = Py_TYPE(object);
+    allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct problem_object *made = (struct problem_object *)make(type, 0);
+    if (!made) return NULL;
+    made->values = self->values;
+    made->problem = self->problem;
+    made->problem.about = 1;
+    made->problem.mean[0] = real;
+    made->problem.mean[1] = imaginary;
+    return (PyObject *)made;
 }
 
 static void problem_free(PyObject *object) {
@@ -186,7 +204,7 @@ static PyObject *problem_reduce(PyObject *object, PyObject *arguments) {
 
 /* Where a call's arrays are held. */
 struct parts {
-    struct view x, y, mask, more, out[TALLY_VALUES_MAX];
+    struct view x, y, mask, more, out[TALLY_VALUES_MAX]; /* more: offsets, ids or means */
     void *place[TALLY_VALUES_MAX];
 };
 
@@ -261,18 +279,22 @@ static PyObject *parts_reduce(const struct problem_object *p, tally_device *devi
     Py_RETURN_NONE;
 }
 
-/* axes(x, y, mask, axes, out, device): reduces along the axes whose bits are set. out: a tuple of arrays of x's
- * dimensions, of length 1 where reduced. */
+/* axes(x, y, mask, axes, out, device, means): reduces along the axes whose bits are set. out: a tuple of arrays of x's
+ * dimensions, of length 1 where reduced. means: None, or the doubles that variances are about, side by side. */
 static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *x, *y, *mask, *out, *spec;
+    PyObject *x, *y, *mask, *out, *spec, *means = Py_None;
     unsigned long axes;
-    if (!PyArg_ParseTuple(arguments, "OOOkOO", &x, &y, &mask, &axes, &out, &spec)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "OOOkOO|O", &x, &y, &mask, &axes, &out, &spec, &means))
+        return NULL;
     tally_device *device = core_device(spec);
-    struct parts *a = device ? parts_get(self, x, y, mask, NULL, out) : NULL;
+    struct parts *a = device ? parts_get(self, x, y, mask, means, out) : NULL;
     if (!a) return NULL;
+    const size_t parts = self->problem.is_complex ? 2 : 1;
     if (a->x.buffer.ndim > TALLY_DIMS_MAX || !same_lengths(&a->x, &a->y) ||
-        !same_lengths(&a->x, &a->mask) || !results_suit(self, a, axes)) {
+        !same_lengths(&a->x, &a->mask) || !results_suit(self, a, axes) ||
+        (a->more.held && (a->more.itemsize != sizeof(double) || !view_is_contiguous(&a->more) ||
+                          a->more.n != parts * a->out[0].n))) {
         PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
         parts_release(self, a);
         return NULL;
@@ -285,7 +307,8 @@ static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
                                .axes = (uint32_t)axes,
                                .out_stride = a->out[0].stride,
                                .mask = a->mask.buffer.buf,
-                               .mask_stride = a->mask.held ? a->mask.stride : NULL};
+                               .mask_stride = a->mask.held ? a->mask.stride : NULL,
+                               .means = a->more.buffer.buf};
     return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize);
 }
 
@@ -405,7 +428,8 @@ static int parse_strides(PyObject *tuple, unsigned dims, ptrdiff_t *to, const pt
 static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
     PyObject *lengths, *x, *y, *mask;
     unsigned long axes;
-    if (!PyArg_ParseTuple(tuple, "O!OOOk", &PyTuple_Type, &lengths, &x, &y, &mask, &axes))
+    unsigned long long means = 0;
+    if (!PyArg_ParseTuple(tuple, "O!OOOk|K", &PyTuple_Type, &lengths, &x, &y, &mask, &axes, &means))
         return -1;
     if (PyTuple_Size(lengths) > TALLY_DIMS_MAX) {
         PyErr_Format(PyExc_ValueError, "more than %d dimensions", TALLY_DIMS_MAX);
@@ -414,6 +438,7 @@ static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
     s->shape.cut = TALLY_AXES;
     s->shape.dims = (unsigned)PyTuple_Size(lengths);
     s->shape.axes = (uint32_t)axes;
+    s->shape.means = (const double *)(uintptr_t)means;
     s->shape.length = s->length;
     for (unsigned d = 0; d < s->shape.dims; d++)
         s->length[d] = PyLong_AsSize_t(PyTuple_GetItem(lengths, (Py_ssize_t)d));
@@ -425,10 +450,10 @@ static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
                : 0;
 }
 
-/* (n,): all elements, side by side. (lengths, strides of x, of y, of the mask, axes' bits): along axes.
- * The same, with the bit of one axis, and behind that
+/* (n,): all elements, side by side. (lengths, strides of x, of y, of the mask, axes' bits, means): along axes.
+ * The same without means, with the bit of one axis, and behind that
  * (..., count, offsets, bytes of an offset): segments.
- * (..., count, ids, their type, skip, sorted): groups.  Offsets and ids are addresses. */
+ * (..., count, ids, their type, skip, sorted): groups. Offsets, ids and means are addresses. */
 static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s) {
     unsigned long long at;
     Py_ssize_t n, count;
@@ -582,68 +607,11 @@ PyObject *core_launch(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* words_sizes(n, count, device) -> (words of a state, bytes to work in): of states that plain additions combine, of n
- * elements or fewer. */
-static PyObject *problem_words_sizes(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *spec;
-    Py_ssize_t n, count;
-    tally_words words;
-    if (!PyArg_ParseTuple(arguments, "nnO", &n, &count, &spec)) return NULL;
-    tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
-    const tally_status s =
-        tally_words_measure(device, &self->problem, (size_t)n, (size_t)count, &words);
-    PyEval_RestoreThread(thread);
-    if (s != TALLY_OK) return core_raise(s);
-    return Py_BuildValue("nn", (Py_ssize_t)words.added, (Py_ssize_t)words.workspace_bytes);
-}
-
-/* enqueue_words(x, n, workspace, bytes, queue, words, device): the words of a state of n elements. */
-static PyObject *problem_enqueue_words(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    unsigned long long x, workspace, queue, words;
-    Py_ssize_t n, bytes;
-    PyObject *spec;
-    if (!PyArg_ParseTuple(arguments, "KnKnKKO", &x, &n, &workspace, &bytes, &queue, &words, &spec))
-        return NULL;
-    tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    const tally_words_call call = {.x = (void *)(uintptr_t)x,
-                                   .n = (size_t)n,
-                                   .workspace = (void *)(uintptr_t)workspace,
-                                   .workspace_bytes = (size_t)bytes,
-                                   .queue = (void *)(uintptr_t)queue,
-                                   .added = (void *)(uintptr_t)words};
-    const tally_status s = tally_enqueue_words(device, &self->problem, &call);
-    if (s != TALLY_OK) return core_raise(s);
-    Py_RETURN_NONE;
-}
-
-/* enqueue_values(words, count, queue, results, device): the values of so many states' words. */
-static PyObject *problem_enqueue_values(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    unsigned long long words, queue, results;
-    Py_ssize_t count;
-    PyObject *spec;
-    if (!PyArg_ParseTuple(arguments, "KnKKO", &words, &count, &queue, &results, &spec)) return NULL;
-    tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    const tally_values_call call = {.added = (void *)(uintptr_t)words,
-                                    .ranks = 1,
-                                    .count = (size_t)count,
-                                    .queue = (void *)(uintptr_t)queue,
-                                    .results = (void *)(uintptr_t)results};
-    const tally_status s = tally_enqueue_values(device, &self->problem, &call);
-    if (s != TALLY_OK) return core_raise(s);
-    Py_RETURN_NONE;
-}
-
 /* ---- The type -------------------------------------------------------------------------------- */
 
 static PyMethodDef problem_methods[] = {
     {"values", problem_values, METH_NOARGS, "What the values are: (operator, type) each."},
+    {"about", problem_about, METH_O, "about(mean): the problem with a mean that is given."},
     {"reduce", problem_reduce, METH_VARARGS,
      "reduce(x, y, device): the values of contiguous arrays."},
     {"axes", problem_axes, METH_VARARGS, "axes(x, y, mask, axes, out, device)"},
@@ -653,12 +621,6 @@ static PyMethodDef problem_methods[] = {
      "groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device, axis=0)"},
     {"prepare", problem_prepare, METH_VARARGS,
      "prepare(cut, shape, is_masked, device, apart): (what launch() takes, bytes of workspace)"},
-    {"words_sizes", problem_words_sizes, METH_VARARGS,
-     "words_sizes(n, count, device): (words of a state, bytes to work in)"},
-    {"enqueue_words", problem_enqueue_words, METH_VARARGS,
-     "enqueue_words(x, n, workspace, bytes, queue, words, device): addresses"},
-    {"enqueue_values", problem_enqueue_values, METH_VARARGS,
-     "enqueue_values(words, count, queue, results, device): addresses"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -666,7 +628,8 @@ static PyType_Slot problem_slots[] = {
     {Py_tp_new, (void *)problem_new},
     {Py_tp_dealloc, (void *)problem_free},
     {Py_tp_methods, problem_methods},
-    {Py_tp_doc, (void *)"Problem(ops, type, out, fast, ddof, user): what is asked of an array."},
+    {Py_tp_doc,
+     (void *)"Problem(ops, type, out, fast, ddof, user, is_complex): what is asked of an array."},
     {0, NULL},
 };
 

@@ -29,6 +29,8 @@ _OF_ELEMENTS = (*CHOICES, "user")
 _OF_COMPLEX = ("sum", "mean", "prod", "norm2", "sumsq", "var", "std", "any", "all", "nonzero")
 #: Of complex elements, the operators that reduce each part alone; all others reduce both parts together.
 OF_PARTS = ("sum", "mean")
+#: Of complex elements, the operators that take both parts as two arrays.
+OF_TWO = ("var", "std")
 
 
 class Call(NamedTuple):
@@ -42,12 +44,14 @@ class Call(NamedTuple):
     device: str | None = None
     progress: bool = False
     is_repeatable: bool = True  # a call like it has no more to do than to launch the same reduction
+    means: Any = None  # of the backend's means(): what variances are about
 
 
 @functools.lru_cache(maxsize=512)
-def problem(ops: tuple[str, ...], kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0) -> _core.Problem:
-    """A problem of operators by name; `bool` is reduced as an i8."""
-    return _core.Problem(ops, "i8" if kind == "bool" else kind, out, fast, ddof, None)
+def problem(ops: tuple[str, ...], kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0,
+            is_complex: bool = False) -> _core.Problem:
+    """A problem of operators by name; `bool` is reduced as an i8. `is_complex`: of numbers whose parts are of that type."""
+    return _core.Problem(ops, "i8" if kind == "bool" else kind, out, fast, ddof, None, is_complex)
 
 
 @functools.lru_cache(maxsize=1024)

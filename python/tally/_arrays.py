@@ -374,7 +374,7 @@ _BY_LIBRARY: dict[str, Callable[[Any], HostArray]] = {
 # ---- From one type to another ----------------------------------------------------------------------------------------
 
 
-_EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, None) for kind, name in (("i", "i"), ("u", "u"))}
+_EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, None, False) for kind, name in (("i", "i"), ("u", "u"))}
 
 
 def holds_all(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:

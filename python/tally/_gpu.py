@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, \
+from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, OF_TWO, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, \
     result_shape, shown_type, values_of
 from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, check_torch, dlpack_device, is_torch
-from ._gpu_variance import is_for_complex, variances
 from ._products import products
 
 _CUDA = 2
@@ -87,6 +86,12 @@ class GpuArray(NamedTuple):
     def conjugate(self) -> GpuArray:
         """A copy of conjugates; not of a view."""
         return as_gpu_array(self.backend.conjugate(self.array))
+
+    def two(self) -> tuple[GpuArray, GpuArray]:
+        """The parts of complex elements as two arrays."""
+        part = PART[self.type]
+        real = self._replace(type=part, strides=tuple([2 * s for s in self.strides]))
+        return real, real._replace(address=self.address + _SIZE[part])
 
     def pairs(self, is_swapped: bool = False) -> GpuArray:
         """Complex elements as real ones, with a last dimension of the two parts, the imaginary one first if `is_swapped`."""
@@ -424,7 +429,7 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
     return _Plan(prepared, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p)), size)
 
 
-def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None) -> tuple[Any, ...]:
+def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None, means: int = 0) -> tuple[Any, ...]:
     """Return the shape that Problem.prepare() takes for a reduction along axes. It leaves out dimensions of length 1 if there
     are too many for the engine."""
     keep = [d for d, n in enumerate(t.shape) if n != 1] if len(t.shape) > MOST_DIMS else list(range(len(t.shape)))
@@ -432,7 +437,7 @@ def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuA
         raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
     lengths, x, ys, masks = (None if s is None else tuple([s[d] for d in keep]) for s in
                              (t.shape, t.strides, None if y is None else y.strides, None if mask is None else mask.strides))
-    return lengths, x, ys, masks, bits_of([i for i, d in enumerate(keep) if d in axes])
+    return lengths, x, ys, masks, bits_of([i for i, d in enumerate(keep) if d in axes]), means
 
 
 def _is_whole(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None) -> bool:
@@ -492,6 +497,17 @@ class Gpu:
             raise TypeError(f"where= is an array of bool, not of {name_of(mask.type)}")
         return mask.broadcast(t.shape, "where=")
 
+    def means(self, mean: Any, t: GpuArray, axes: tuple[int, ...]) -> Any:
+        """mean= as doubles, or complex numbers of doubles, one for each result."""
+        about, shape = _beside(mean, t, "mean="), kept_shape(t.shape, axes)
+        more = len(shape) - len(about.shape)
+        if more < 0 or any(a not in (1, b) for a, b in zip(about.shape, shape[more:])):
+            raise ValueError(f"mean= has shape {tuple(about.shape)}, the mean with keepdims=True {shape}")
+        if about.type in ("i64", "u64") or (about.type in PART and t.type not in PART):
+            raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(about.type)}")
+        rows = self.as_rows(mean, shape, range(len(shape)), 1, math.prod(shape)) if shape else mean
+        return self.contiguous(self.cast(rows, "complex128" if t.type in PART else "float64"))
+
     # ---- Reductions
 
     def launch_whole(self, p: _core.Problem, t: GpuArray, y: GpuArray | None) -> list[Any]:
@@ -529,15 +545,18 @@ class Gpu:
         axes, mask, what = call.axes, call.mask, values_of(p)
         shape, of_parts = t.shape, t.type in PART and what[0][0] in OF_PARTS
         names = [name_of(complex_of(kind) if of_parts else shown_type(op, kind, t.type)) for op, kind in what]
-        if t.type in PART:
+        if t.type in PART and what[0][0] in OF_TWO:
+            t, y = t.two()
+        elif t.type in PART:
             axes = axes if of_parts else (*axes, len(shape))
             t, y = t.pairs(), None if y is None else y.pairs(is_swapped)
             mask = None if mask is None else mask._replace(shape=t.shape, strides=(*mask.strides, 0))
-        if not of_parts and _is_whole(p, t, axes, y, mask):
+        if not of_parts and call.means is None and _is_whole(p, t, axes, y, mask):
             values = self.launch_whole(p, t, y)
             return [v.reshape((1,) * len(shape)) for v in values] if call.keepdims and shape else values
         outs = [self.empty(result_shape(shape, call.axes, call.keepdims), name, t.number) for name in names]
-        prepared = p.prepare("axes", _shape_of(t, axes, y, mask), mask is not None, t.spec, 0)
+        means = 0 if call.means is None else self.address(call.means)
+        prepared = p.prepare("axes", _shape_of(t, axes, y, mask, means), mask is not None, t.spec, 0)
         self.launch(p, prepared, t, y, _address(mask), outs)
         return outs
 
@@ -555,7 +574,7 @@ class Gpu:
             if initial is not None:
                 both = as_gpu_array(self.stacked_with(value, initial))
                 value = self.along(p, both, Call((0,)))[0]
-            elif call.out is call.wanted is None and call.is_repeatable:
+            elif call.out is call.wanted is call.means is None and call.is_repeatable:
                 _prepare(p, t, call, y, value)
         return self.deliver(op, value, "", t, call)
 
@@ -610,7 +629,7 @@ class Gpu:
         self.write(out, value)
         return out
 
-    # ---- Complex numbers, and variances about a mean
+    # ---- Complex numbers
 
     def complex_product(self, t: GpuArray, call: Call, kind: str, initial: complex | None) -> Any:
         form, mask, name = _Rows(t, call.axes), call.mask, name_of(kind)
@@ -623,34 +642,6 @@ class Gpu:
             mask = None
         value = form.back(self.from_parts(*products(self, rows.real, rows.imag, mask)), call.keepdims)
         return self.deliver("prod", value, kind, t, call)
-
-    def variances(self, op: str, t: GpuArray, call: Call, rounded: str, ddof: float, mean: Any) -> Any:
-        """Variances of complex numbers, or about a mean that is given."""
-        form, is_complex, part = _Rows(t, call.axes), t.type in PART, PART.get(t.type, t.type)
-        rows, means = form.of(t.array), None
-        if mean is not None:
-            about = _beside(mean, t, "mean=")
-            more = len(form.whole) - len(about.shape)
-            if more < 0 or any(a not in (1, b) for a, b in zip(about.shape, form.whole[more:])):
-                raise ValueError(f"mean= has shape {tuple(about.shape)}, the mean with keepdims=True {form.whole}")
-            if about.type in ("i64", "u64") or (about.type in PART and not is_complex):
-                raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(about.type)}")
-            flat = self.as_rows(mean, form.whole, range(len(form.whole)), 1, form.sizes[0])[0]
-            both = (flat.real, flat.imag) if about.type in PART else (flat, flat * 0) if is_complex else (flat,)
-            means = [self.contiguous(self.cast(m, "float64")) for m in both]
-        elif not is_for_complex(form.sizes[1], ddof):
-            raise NotImplementedError(f"the {op} of complex numbers on a GPU has a ddof of whole sixteenths, and at most 2^31 "
-                                      "elements a result (2^29 where it is no integer)")
-        name = name_of(rounded)
-        if 0 in form.sizes:
-            value = self.empty((form.sizes[0],), name, t.number) * math.nan
-        else:
-            mask = None if call.mask is None else form.of(call.mask.array)
-            if part not in FLOATS:  # bits, as far as a mask is concerned
-                rows = self.view(rows, f"int{8 * _SIZE[part]}")
-            value = variances(op, (rows.real, rows.imag) if is_complex else (rows,), "i8" if part == "bool" else part, mask, means,
-                              library=self, number=t.number, out=rounded, name=name, ddof=ddof)
-        return self.deliver(op, form.back(value, call.keepdims), rounded, t, call)
 
     # ---- Segments and groups
 
@@ -811,9 +802,6 @@ class Torch(Gpu):
     def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
         return self.torch.cat(xs, axis) if len(xs) > 1 else xs[0]
 
-    def stack(self, xs: Sequence[Any], axis: int) -> Any:
-        return self.torch.stack(xs, axis)
-
     def where(self, mask: Any, x: Any, y: Any) -> Any:
         return self.torch.where(mask, x, y)
 
@@ -825,9 +813,6 @@ class Torch(Gpu):
 
     def conjugate(self, x: Any) -> Any:
         return x.conj().resolve_conj()
-
-    def zeros_beside(self, x: Any, shape: Sequence[int]) -> Any:
-        return self.torch.zeros(shape, dtype=x.dtype, device=x.device)
 
     def arange(self, n: int, number: int) -> Any:
         return self.torch.arange(n, device=self.torch.device("cuda", number))
@@ -911,9 +896,6 @@ class CuPy(Gpu):
     def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
         return self.cupy.concatenate(xs, axis) if len(xs) > 1 else xs[0]
 
-    def stack(self, xs: Sequence[Any], axis: int) -> Any:
-        return self.cupy.stack(xs, axis)
-
     def where(self, mask: Any, x: Any, y: Any) -> Any:
         return self.cupy.where(mask, x, y if hasattr(y, "shape") else x.dtype.type(y))
 
@@ -928,10 +910,6 @@ class CuPy(Gpu):
 
     def conjugate(self, x: Any) -> Any:
         return self.cupy.conj(x)
-
-    def zeros_beside(self, x: Any, shape: Sequence[int]) -> Any:
-        with x.device:
-            return self.cupy.zeros(shape, x.dtype)
 
     def arange(self, n: int, number: int) -> Any:
         with self.cupy.cuda.Device(number):

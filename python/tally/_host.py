@@ -14,8 +14,8 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
-    problem, result_shape, shown_type, values_of
+from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, OF_TWO, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
+    name_of, problem, result_shape, shown_type, values_of
 from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
     has_other_bytes, holds_all, plain, type_of
 from ._products import products
@@ -162,19 +162,33 @@ class _Progress:
             sys.stderr.flush()
 
 
+def _two(x: Array) -> tuple[Array, Array]:
+    """The parts of complex elements as two arrays."""
+    return x.real, x.imag
+
+
 def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
-           device: str | None, of_parts: bool = False, is_swapped: bool = False) -> None:
-    """The values of elements that the engine can read. Complex elements become pairs of reals, and results have a last
-    dimension for their parts."""
-    if x.dtype.kind == "c":
-        axes = axes if of_parts else (*axes, x.ndim)
+           device: str | None, way: str = "", is_swapped: bool = False, means: Array | None = None) -> None:
+    """The values of elements that the engine can read. `way`: how complex elements become real ones. Pairs have a further
+    dimension, which is reduced ("pairs"), or is one of the results, too ("parts"); or they are two arrays ("two")."""
+    if way == "two":
+        x, y = _two(x)
+    elif way:
+        axes = axes if way == "parts" else (*axes, x.ndim)
         x, y = pairs(x), None if y is None else pairs(y)[..., ::-1 if is_swapped else 1]
         mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
-    if len(axes) == x.ndim and mask is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
+    if len(axes) == x.ndim and mask is means is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
         for o, what, value in zip(outs, values_of(p), p.reduce(x, y, device)):
             store(o, what, value)
     else:
-        p.axes(x, y, mask, bits_of(axes), outs, device)
+        means = None if means is None else np.ascontiguousarray(means).view(np.float64)
+        p.axes(x, y, mask, bits_of(axes), outs, device, means)
+
+
+def _way(p: _core.Problem, t: HostArray) -> str:
+    """How a problem's complex elements become real ones (_along()); "" where they are real."""
+    op = values_of(p)[0][0]
+    return "" if t.type not in PART else "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
 
 
 class _Blocks:
@@ -183,8 +197,7 @@ class _Blocks:
     def __init__(self, p: _core.Problem, t: HostArray, call: Call, y: HostArray | None, initial: Any, is_swapped: bool,
                  is_direct: bool):
         self.p, self.axes, self.device, self.is_direct, self.is_swapped = p, call.axes, call.device, is_direct, is_swapped
-        self.is_complex = t.type in PART
-        self.of_parts = self.is_complex and values_of(p)[0][0] in OF_PARTS
+        self.way = _way(p, t)
         self.conjugated = t.is_conjugated, y is not None and y.is_conjugated
         self.dtype = DTYPE[t.type]
         self.copied = BLOCK // self.dtype.itemsize
@@ -192,27 +205,28 @@ class _Blocks:
         self.initial = None if initial is None else np.asarray(initial, self.dtype).reshape(1)
         self.progress = _Progress(call.progress, t.array.size)
 
-    def run(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
+    def run(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
         kept = [d for d in range(x.ndim) if d not in self.axes and x.shape[d] > 1]
         if x.size <= self.most:
-            self.block(x, y, mask, outs)
+            self.block(x, y, mask, outs, means)
             self.progress.add(x.size)
         elif not kept:
-            self.single(x, y, mask, outs)
+            self.single(x, y, mask, outs, means)
         else:
             for cut in cuts(x.shape, kept, self.most):
-                self.run(x[cut], None if y is None else y[cut], None if mask is None else mask[cut], tuple(o[cut] for o in outs))
+                self.run(x[cut], *(None if a is None else a[cut] for a in (y, mask)), tuple(o[cut] for o in outs),
+                         None if means is None else means[cut])
 
     def copy(self, x: Array, is_conjugated: bool) -> Array:
         copy = contiguous(x, self.dtype)
         return np.conj(copy) if is_conjugated else copy
 
-    def block(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
+    def block(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
         axes = self.axes
         if not self.is_direct:
             x, y = self.copy(x, self.conjugated[0]), None if y is None else self.copy(y, self.conjugated[1])
-        if self.initial is None and x.ndim + self.is_complex <= MOST_DIMS:
-            _along(self.p, x, y, mask, axes, outs, self.device, self.of_parts, self.is_swapped)
+        if self.initial is None and x.ndim + (self.way != "") <= MOST_DIMS:
+            _along(self.p, x, y, mask, axes, outs, self.device, self.way, self.is_swapped, means)
             return
         # As rows: the reduced elements of each result side by side, the initial value before them.
         count, length = math.prod([n for d, n in enumerate(x.shape) if d not in axes]), math.prod([x.shape[d] for d in axes])
@@ -223,21 +237,25 @@ class _Blocks:
 
         x, y = as_rows(x, self.initial), None if y is None else as_rows(y, None)
         mask = None if mask is None else as_rows(mask, None if self.initial is None else True)
-        results = tuple(np.empty((count, *(1,) * (1 + self.is_complex)) if not self.of_parts else (count, 1, 2), o.dtype) for o in outs)
-        _along(self.p, x, y, mask, (1,), results, self.device, self.of_parts, self.is_swapped)
+        more = {"parts": (2,), "pairs": (1,)}.get(self.way, ())
+        results = tuple(np.empty((count, 1, *more), o.dtype) for o in outs)
+        _along(self.p, x, y, mask, (1,), results, self.device, self.way, self.is_swapped, means)
         for o, r in zip(outs, results):
             o[...] = r.reshape(o.shape)
 
-    def single(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...]) -> None:
+    def single(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
         """One result of more elements than a block has."""
-        states = [_core.State(self.p) for _ in range(1 + self.of_parts)]
+        of_parts = self.way == "parts"
+        states = [_core.State(self.p if means is None else self.p.about(means.item())) for _ in range(1 + of_parts)]
 
         def feed(a: Array, b: Array | None) -> None:
-            if self.of_parts:
-                for state, part in zip(states, (a.real, a.imag)):
+            if of_parts:
+                for state, part in zip(states, _two(a)):
                     state.feed(np.ascontiguousarray(part), None, self.device)
                 return
-            if self.is_complex:
+            if self.way == "two":
+                a, b = map(np.ascontiguousarray, _two(a))
+            elif self.way:
                 a, b = pairs(a), None if b is None else np.ascontiguousarray(pairs(b)[..., ::-1 if self.is_swapped else 1])
             states[0].feed(a, b, self.device)
 
@@ -251,7 +269,7 @@ class _Blocks:
             self.progress.add(x[at].size)
         for i, state in enumerate(states):
             for o, what, value in zip(outs, values_of(self.p), state.value()):
-                store(o[..., i:i + 1] if self.of_parts else o, what, value)
+                store(o[..., i:i + 1] if of_parts else o, what, value)
 
 
 # ---- 64-bit integers among floats ------------------------------------------------------------------------------------
@@ -350,14 +368,24 @@ class Host:
     def mask(self, where: Any, t: HostArray) -> Array | None:
         return mask_of(where, t.shape)
 
+    def means(self, mean: Any, t: HostArray, axes: tuple[int, ...]) -> Array:
+        """mean= as doubles, or complex numbers of doubles, that are broadcast to the results, reduced axes with length 1."""
+        about, shape = as_host_array(mean), kept_shape(t.shape, axes)
+        if about.type == "bf16" or (about.type in PART and t.type not in PART):
+            raise TypeError(f"mean= is of floats, or of complex numbers as the elements are, not of {name_of(about.type)}")
+        try:
+            return np.broadcast_to(cast_exactly(about.array, DTYPE["c128" if t.type in PART else "f64"]), shape)
+        except ValueError:
+            raise ValueError(f"mean= has shape {about.shape}, the mean with keepdims=True {shape}") from None
+
     def along(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None,
               is_swapped: bool = False, into: Array | None = None) -> tuple[Array, ...]:
         """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
         shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
         value."""
         x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
-        is_complex = t.type in PART
-        of_parts = is_complex and what[0][0] in OF_PARTS
+        way = _way(p, t)
+        of_parts = way == "parts"
         if into is not None:
             arrays: tuple[Array, ...] = (into,)
         else:
@@ -373,23 +401,23 @@ class Host:
             p.axes(rows, None, None, 1, (last,), call.device)
             arrays[0][...] = last.reshape(arrays[0].shape)
             return arrays
-        is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + is_complex <= MOST_DIMS
+        is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + (way != "") <= MOST_DIMS
         if y is not None and other is not None and not is_direct:
             if t.type == "f64" and not {x.dtype.char, other.dtype.char}.isdisjoint("lLqQ"):
                 x, other = _exact_pair(x, other)
-            elif is_complex:
+            elif way:
                 for a in (x, other):
                     if not holds_all(a, DTYPE[t.type]):
                         cast_exactly(a, DTYPE[t.type])  # which raises
         if is_direct and t.type == "bool" and any([op not in TRUTHS for op, _ in what]):
             is_direct = not has_other_bytes(x)
-        outs = arrays if not is_complex else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
+        outs = arrays if way in ("", "two") else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
-            _along(p, x, other, call.mask, axes, outs, call.device, of_parts, is_swapped)
+            _along(p, x, other, call.mask, axes, outs, call.device, way, is_swapped, call.means)
             return arrays
         blocks = _Blocks(p, t, call, y, initial, is_swapped, is_direct)
         try:
-            blocks.run(x, other, call.mask, outs)
+            blocks.run(x, other, call.mask, outs, call.means)
         finally:
             blocks.progress.end()
         return arrays
@@ -419,7 +447,8 @@ class Host:
             self.along(p, t, call, y=y, initial=initial, into=into if of_parts else into.view(DTYPE[raw]))
         else:
             for cut in cuts(shape, range(x.ndim), BLOCK // as_shown.itemsize):
-                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=None if call.mask is None else call.mask[cut]),
+                mask, means = (None if a is None else a[cut] for a in (call.mask, call.means))
+                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=mask, means=means),
                                   y=None if y is None else y._replace(array=y.array[cut]), initial=initial)
                 value = cast_results(part[0].view(as_shown), like, op)
                 into[cut] = cast_results(value, into.dtype, op)
@@ -451,7 +480,7 @@ class Host:
         out[...] = cast_results(array, out.dtype, op)
         return out
 
-    # ---- Complex numbers, and variances about a mean
+    # ---- Complex numbers
 
     def from_parts(self, real: Array, imaginary: Array) -> Array:
         value = np.empty(real.shape, DTYPE[complex_of(str(real.dtype.kind) + str(8 * real.dtype.itemsize))])
@@ -476,24 +505,6 @@ class Host:
                 nodes = [_product(leaf) for leaf in _joined(iter(nodes), _LEAF)]
             out[at] = nodes[0][0] if nodes else 1
         return self.deliver("prod", out.reshape(kept_shape(t.shape, call.axes)), kind, t, call)
-
-    def variances(self, op: str, t: HostArray, call: Call, rounded: str, ddof: float, mean: Any) -> Any:
-        """Variances of complex numbers, or about a mean that is given."""
-        from ._variance import variances
-        parts = (t.array.real, t.array.imag) if t.type in PART else (t.array,)
-        kind = PART.get(t.type, t.type)
-        if "bf16" in (kind, rounded):
-            raise TypeError(f"a {op} of bfloat16 has no mean=, nor is it of complex numbers")
-        shape = kept_shape(t.shape, call.axes)
-        if mean is not None:
-            mean = as_host_array(mean).array
-            try:
-                mean = np.broadcast_to(mean, shape)
-            except ValueError:
-                raise ValueError(f"mean= has shape {mean.shape}, the mean with keepdims=True {shape}") from None
-        value = variances(parts, "i8" if kind == "bool" else kind, call.axes, root=op == "std", out=rounded, mask=call.mask,
-                          ddof=ddof, mean=mean, device=call.device)
-        return self.deliver(op, value, rounded, t, call)
 
     # ---- Segments and groups
 

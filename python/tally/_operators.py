@@ -118,4 +118,4 @@ class Operator:
         if dtype.kind in "iu" and not np.iinfo(dtype).min <= self.identity <= np.iinfo(dtype).max:
             raise OverflowError(f"the identity {self.identity!r} does not fit {dtype}")
         return _core.Problem(("user",), kind, None, False, 0.0,
-                             (address, identity.astype(dtype).tobytes(), self.commutative, self.expression, library))
+                             (address, identity.astype(dtype).tobytes(), self.commutative, self.expression, library), False)

@@ -3,10 +3,10 @@
 Here arguments get their meaning (_arguments.py has the rules), and a problem is made of them. A backend reduces: Host
 (_host.py), or Torch or CuPy (_gpu.py). Each has
 
-    check_out, mask            what out= and where= are to it
+    check_out, mask, means     what out=, where= and mean= are to it
     along                      the values of a problem along axes
     one, several, deliver      these as the caller sees them, in out= if that is given
-    from_parts, complex_product, variances    what is made of several sums
+    from_parts, complex_product    what is made of several sums
     offsets, segments, ids, greatest_id, groups    reductions by part
 
 and its arrays have a type, a shape, and other views of themselves.
@@ -20,9 +20,9 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._arguments import NUMBERS, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
+from ._arguments import NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
-from ._arrays import FLOATS, PART, HostArray, as_host_array, type_of, wrap_numpy
+from ._arrays import PART, HostArray, as_host_array, type_of, wrap_numpy
 from ._gpu import GpuArray, as_gpu_array, as_gpu_pair, is_on_gpu
 from ._host import HOST
 
@@ -65,23 +65,20 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
         raise TypeError(f"cannot cast indices from int64 to {out.dtype!r}")
     is_few = has_too_few(op, shape, axes, ddof)
     kind = result_kind(op, dtype, out_kind, element) if op in NUMBERS and not dtype is out_kind is None else None
-    if op in NUMBERS and element not in PART and (mean is None or op not in ("var", "std")):
+    means = None if mean is None or op not in OF_TWO else backend.means(mean, t, axes)
+    call = Call(axes, keepdims, mask, out, None, device, progress, not is_few, means)
+    if element in PART:
+        value = _complex(op, t, call, kind, initial, fast, ddof)
+    elif op in NUMBERS:
         rounded, wanted = (None, None) if kind is None else rounded_to(op, element, kind)
         if initial is not None or op == "prod":
             element, rounded, initial = with_initial(op, element, rounded, initial)
             t = t.as_type(element)
-        call = Call(axes, keepdims, mask, out, wanted, device, progress, not is_few)
+        if wanted is not None:
+            call = call._replace(wanted=wanted)
         value = backend.one(problem((op,), element, rounded, fast, ddof), t, call, initial=initial)
     else:
-        call = Call(axes, keepdims, mask, out, None, device, progress, not is_few)
-        if op in ("var", "std"):
-            part = PART.get(element, element)
-            rounded = rounded_to(op, part, kind)[0] or (part if part in FLOATS else "f64")
-            value = backend.variances(op, t, call, rounded, ddof, mean)
-        elif element in PART:
-            value = _complex(op, t, call, kind, initial, fast)
-        else:
-            value = backend.one(problem((op,), element), t, call, initial=check_initial(element, initial))
+        value = backend.one(problem((op,), element), t, call, initial=check_initial(element, initial))
     if op in ("mean", "var", "std"):
         if mask is not None:
             is_few = _has_few_chosen(value, mask, axes, ddof if op != "mean" else 0.0)
@@ -100,14 +97,16 @@ def _has_few_chosen(value: Any, mask: Any, axes: tuple[int, ...], ddof: float) -
     return bool((mask.sum(axis=axes) <= ddof).any())
 
 
-def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: bool) -> Any:
-    """A value of complex elements. What an operator needs of them, _arguments.OF_PARTS says."""
+def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: bool, ddof: float) -> Any:
+    """A value of complex elements. What an operator needs of them, _arguments.OF_PARTS and OF_TWO say."""
     backend, part = backend_of(t), PART[t.type]
     if op in ("any", "all", "nonzero"):
         return backend.one(problem((op,), "bool"), t.as_type("bool"), call)
     if op in ("norm2", "sumsq"):
         rounded, wanted = rounded_to(op, part, kind)
         return backend.one(problem((op,), part, rounded), t, call._replace(wanted=wanted))
+    if op in OF_TWO:
+        return backend.one(problem((op,), part, rounded_to(op, part, kind)[0], False, ddof, True), t, call)
     kind = kind or t.type
     if kind not in PART:
         raise TypeError(f"a {op} of complex numbers is no {name_of(kind)}")

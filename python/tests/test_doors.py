@@ -319,12 +319,12 @@ def test_a_frame_whose_integers_become_floats():
 
 def test_other_ways_on_which_integers_become_floats():
     odd = 2**53 + 1
-    for bad in (lambda: tally.sum([1.0], initial=odd),
+    for bad in (lambda: tally.sum([1.0], initial=odd), lambda: tally.var(np.array([odd, odd]), mean=np.array([odd])),
                 lambda: tally.sum([1j], initial=odd), lambda: tally.sum([[odd], [0.5]]), lambda: tally.sum([np.array([odd]), np.array([0.5])]),
                 lambda: tally.dot(np.array([odd]), [1j])):
         with pytest.raises(TypeError):
             bad()
-    assert tally.var(np.array([odd, odd]), mean=np.array([odd])) == 0 and tally.max([1.0], initial=2**53 + 1) == 2**53
+    assert tally.var(np.array([odd, odd]), mean=np.array([2**53])) == 1 and tally.max([1.0], initial=2**53 + 1) == 2**53
     with pytest.raises(TypeError, match="words are int64"):
         tally.State("sum").from_words(tally.State("sum").words().astype(float))
 

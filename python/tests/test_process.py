@@ -110,7 +110,7 @@ def test_subinterpreter():
         spec = importlib.util.spec_from_file_location("tally._core", %r)
         core = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(core)
-        p = core.Problem(("sum", "var"), "f64", None, False, 0.0, None)
+        p = core.Problem(("sum", "var"), "f64", None, False, 0.0, None, False)
         s = core.State(p)
         s.feed(array.array("d", [1e16, 1.0, -1e16]), None, None)
         assert s.value()[0] == 1.0, s.value()
