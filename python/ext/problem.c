@@ -158,8 +158,7 @@ static PyObject *problem_values(PyObject *object, PyObject *unused) {
 
 /* ---- Whole arrays ---------------------------------------------------------------------------- */
 
-/* An array of the problem's elements, side by side. */
-static int get_elements(const struct problem_object *p, PyObject *object, struct view *v) {
+int core_elements(const struct problem_object *p, PyObject *object, struct view *v) {
     if (view_get(object, 0, v) < 0) return -1;
     if (!v->held || (v->itemsize == tally_type_size(p->problem.type) && view_is_contiguous(v)))
         return 0;
@@ -168,10 +167,10 @@ static int get_elements(const struct problem_object *p, PyObject *object, struct
     return -1;
 }
 
-static int get_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
-                    struct view *y) {
-    if (get_elements(p, a, x) < 0) return -1;
-    if (get_elements(p, b, y) < 0) {
+int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
+              struct view *y) {
+    if (core_elements(p, a, x) < 0) return -1;
+    if (core_elements(p, b, y) < 0) {
         view_release(x);
         return -1;
     }
@@ -191,7 +190,7 @@ static PyObject *problem_reduce(PyObject *object, PyObject *arguments) {
     tally_value value[TALLY_VALUES_MAX];
     if (!PyArg_ParseTuple(arguments, "OOO", &a, &b, &spec)) return NULL;
     tally_device *device = core_device(spec);
-    if (!device || get_pair(self, a, b, &x, &y) < 0) return NULL;
+    if (!device || core_pair(self, a, b, &x, &y) < 0) return NULL;
     work_begin(&work, x.n * x.itemsize);
     tally_status s = tally_reduce(device, &self->problem, x.buffer.buf, y.buffer.buf, x.n, value);
     s = work_end(&work, s);

@@ -80,23 +80,23 @@ static struct state_object *other_of(PyObject *object, PyObject *other) {
     return NULL;
 }
 
-/* ---- State ----------------------------------------------------------------------------------- */
-
-/* State(problem, saved=None) */
-static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
-    PyObject *problem, *saved = Py_None;
-    (void)names;
-    if (!PyArg_ParseTuple(arguments, "O|O", &problem, &saved)) return NULL;
+/* Makes an object of a problem: of no elements, or as saved. `count`: of groups. */
+static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *saved, int is_groups,
+                            size_t count) {
     PyObject *module = PyType_GetModule(type);
     struct problem_object *p = module ? core_problem(core_of(module), problem) : NULL;
     struct state_object *self = p ? make(type, p) : NULL;
     struct view v;
     if (!self) return NULL;
+    self->count = count;
     tally_status s = TALLY_EINVAL;
     if (saved == Py_None)
-        s = tally_state_create(&p->problem, &self->state);
+        s = is_groups ? tally_groups_create(&p->problem, count, &self->groups)
+                      : tally_state_create(&p->problem, &self->state);
     else if (view_get(saved, 0, &v) == 0) {
-        s = tally_state_load(v.buffer.buf, v.n * v.itemsize, &p->problem, &self->state);
+        const size_t size = v.n * v.itemsize;
+        s = is_groups ? tally_groups_load(v.buffer.buf, size, &p->problem, &self->groups)
+                      : tally_state_load(v.buffer.buf, size, &p->problem, &self->state);
         view_release(&v);
     }
     if (s == TALLY_OK) return (PyObject *)self;
@@ -104,13 +104,42 @@ static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *na
     return PyErr_Occurred() ? NULL : core_raise(s);
 }
 
-static int open_elements(const struct problem_object *p, PyObject *object, struct view *v) {
-    if (view_get(object, 0, v) < 0) return -1;
-    if (!v->held || (v->itemsize == tally_type_size(p->problem.type) && view_is_contiguous(v)))
-        return 0;
-    PyErr_SetString(PyExc_ValueError, "not contiguous elements of the problem's type");
-    view_release(v);
-    return -1;
+static PyObject *object_merge(PyObject *object, PyObject *other) {
+    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
+    if (!right) return NULL;
+    lock_both(self, right);
+    const tally_status s = self->groups ? tally_groups_merge(self->groups, right->groups)
+                                        : tally_state_merge(self->state, right->state);
+    unlock_both(self, right);
+    return done(s);
+}
+
+static PyObject *object_save(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    const size_t size =
+        self->groups ? tally_groups_size(self->groups) : tally_state_size(self->state);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    void *to = bytes ? PyBytes_AsString(bytes) : NULL;
+    tally_status s = TALLY_OK;
+    if (bytes)
+        s = self->groups ? tally_groups_save(self->groups, to, size)
+                         : tally_state_save(self->state, to, size);
+    unlock(self);
+    if (s == TALLY_OK) return bytes;
+    Py_XDECREF(bytes);
+    return core_raise(s);
+}
+
+/* ---- State ----------------------------------------------------------------------------------- */
+
+/* State(problem, saved=None) */
+static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    PyObject *problem, *saved = Py_None;
+    (void)names;
+    if (!PyArg_ParseTuple(arguments, "O|O", &problem, &saved)) return NULL;
+    return object_new(type, problem, saved, 0, 0);
 }
 
 /* feed(x, y, device) */
@@ -121,24 +150,15 @@ static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     struct work work;
     if (!PyArg_ParseTuple(arguments, "OOO", &a, &b, &spec)) return NULL;
     tally_device *device = core_device(spec);
-    if (!device || open_elements(self->problem, a, &x) < 0) return NULL;
-    if (open_elements(self->problem, b, &y) < 0) {
-        view_release(&x);
-        return NULL;
-    }
-    tally_status s = TALLY_OK;
-    if (y.held && y.n != x.n)
-        PyErr_Format(PyExc_ValueError, "the arrays have %zu and %zu elements", x.n, y.n);
-    else {
-        lock(self);
-        work_begin(&work, x.n * x.itemsize);
-        s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
-        s = work_end(&work, s);
-        unlock(self);
-    }
+    if (!device || core_pair(self->problem, a, b, &x, &y) < 0) return NULL;
+    lock(self);
+    work_begin(&work, x.n * x.itemsize);
+    tally_status s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
+    s = work_end(&work, s);
+    unlock(self);
     view_release(&x);
     view_release(&y);
-    return PyErr_Occurred() ? NULL : done(s);
+    return done(s);
 }
 
 /* feed_resident(x, y, n, device): x and y are addresses of the device's memory. */
@@ -160,21 +180,12 @@ static PyObject *state_feed_resident(PyObject *object, PyObject *arguments) {
     return done(s);
 }
 
-static PyObject *state_merge(PyObject *object, PyObject *other) {
-    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
-    if (!right) return NULL;
-    lock_both(self, right);
-    const tally_status s = tally_state_merge(self->state, right->state);
-    unlock_both(self, right);
-    return done(s);
-}
-
 static PyObject *state_subtract(PyObject *object, PyObject *other) {
-    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
-    if (!right) return NULL;
-    lock_both(self, right);
-    const tally_status s = tally_state_subtract(self->state, right->state);
-    unlock_both(self, right);
+    struct state_object *self = (struct state_object *)object, *part = other_of(object, other);
+    if (!part) return NULL;
+    lock_both(self, part);
+    const tally_status s = tally_state_subtract(self->state, part->state);
+    unlock_both(self, part);
     return done(s);
 }
 
@@ -240,20 +251,6 @@ static PyObject *state_divided(PyObject *object, PyObject *arguments) {
     return s == TALLY_OK ? core_number(&value) : core_raise(s);
 }
 
-static PyObject *state_save(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
-    (void)unused;
-    lock(self);
-    const size_t size = tally_state_size(self->state);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    const tally_status s =
-        bytes ? tally_state_save(self->state, PyBytes_AsString(bytes), size) : TALLY_OK;
-    unlock(self);
-    if (s == TALLY_OK) return bytes;
-    Py_XDECREF(bytes);
-    return core_raise(s);
-}
-
 /* Returns the wire form as bytes of int64; empty where there is none. */
 static PyObject *state_words(PyObject *object, PyObject *unused) {
     struct state_object *self = (struct state_object *)object;
@@ -305,7 +302,7 @@ static PyMethodDef state_methods[] = {
     {"feed", state_feed, METH_VARARGS, "feed(x, y, device)"},
     {"feed_resident", state_feed_resident, METH_VARARGS,
      "feed_resident(x, y, n, device): addresses"},
-    {"merge", state_merge, METH_O, "merge(other)"},
+    {"merge", object_merge, METH_O, "merge(other)"},
     {"subtract", state_subtract, METH_O, "subtract(part)"},
     {"negate", state_negate, METH_NOARGS, "negate()"},
     {"clear", state_clear, METH_NOARGS, "clear()"},
@@ -313,7 +310,7 @@ static PyMethodDef state_methods[] = {
     {"count", state_count, METH_NOARGS, "count()"},
     {"value", state_value, METH_NOARGS, "value(): a tuple"},
     {"divided", state_divided, METH_VARARGS, "divided(divisor, type)"},
-    {"save", state_save, METH_NOARGS, "save(): bytes"},
+    {"save", object_save, METH_NOARGS, "save(): bytes"},
     {"words", state_words, METH_NOARGS, "words(): bytes of int64"},
     {"from_words", state_from_words, METH_O, "from_words(words)"},
     {"copy", state_copy, METH_NOARGS, "copy()"},
@@ -349,26 +346,9 @@ static PyObject *groups_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     Py_ssize_t count;
     (void)names;
     if (!PyArg_ParseTuple(arguments, "On|O", &problem, &count, &saved)) return NULL;
-    PyObject *module = PyType_GetModule(type);
-    struct problem_object *p = module ? core_problem(core_of(module), problem) : NULL;
-    if (p && count < 0) {
-        PyErr_SetString(PyExc_ValueError, "groups must not be negative");
-        return NULL;
-    }
-    struct state_object *self = p ? make(type, p) : NULL;
-    struct view v;
-    if (!self) return NULL;
-    self->count = (size_t)count;
-    tally_status s = TALLY_EINVAL;
-    if (saved == Py_None)
-        s = tally_groups_create(&p->problem, (size_t)count, &self->groups);
-    else if (view_get(saved, 0, &v) == 0) {
-        s = tally_groups_load(v.buffer.buf, v.n * v.itemsize, &p->problem, &self->groups);
-        view_release(&v);
-    }
-    if (s == TALLY_OK) return (PyObject *)self;
-    Py_DECREF(self);
-    return PyErr_Occurred() ? NULL : core_raise(s);
+    if (count >= 0) return object_new(type, problem, saved, 1, (size_t)count);
+    PyErr_SetString(PyExc_ValueError, "groups must not be negative");
+    return NULL;
 }
 
 /* feed(x, y, mask, ids, ids_type, skip, device) */
@@ -386,7 +366,7 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
     if (!device) return NULL;
     x.held = y.held = mask.held = ids.held = 0;
     tally_status s = TALLY_OK;
-    if (open_elements(self->problem, a, &x) == 0 && open_elements(self->problem, b, &y) == 0 &&
+    if (core_elements(self->problem, a, &x) == 0 && core_elements(self->problem, b, &y) == 0 &&
         view_get(c, 0, &mask) == 0 && view_get(d, 0, &ids) == 0) {
         if (ids.n != x.n || ids.itemsize != tally_type_size(type) || !view_is_contiguous(&ids) ||
             (mask.held && (mask.n != x.n || mask.itemsize != 1 || !view_is_contiguous(&mask))) ||
@@ -412,15 +392,6 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
     view_release(&mask);
     view_release(&ids);
     return PyErr_Occurred() ? NULL : done(s);
-}
-
-static PyObject *groups_merge(PyObject *object, PyObject *other) {
-    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
-    if (!right) return NULL;
-    lock_both(self, right);
-    const tally_status s = tally_groups_merge(self->groups, right->groups);
-    unlock_both(self, right);
-    return done(s);
 }
 
 /* values(out): into a tuple of contiguous arrays */
@@ -473,26 +444,12 @@ static PyObject *groups_counts(PyObject *object, PyObject *out) {
     return ok ? done(s) : NULL;
 }
 
-static PyObject *groups_save(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
-    (void)unused;
-    lock(self);
-    const size_t size = tally_groups_size(self->groups);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    const tally_status s =
-        bytes ? tally_groups_save(self->groups, PyBytes_AsString(bytes), size) : TALLY_OK;
-    unlock(self);
-    if (s == TALLY_OK) return bytes;
-    Py_XDECREF(bytes);
-    return core_raise(s);
-}
-
 static PyMethodDef groups_methods[] = {
     {"feed", groups_feed, METH_VARARGS, "feed(x, y, mask, ids, ids_type, skip, device)"},
-    {"merge", groups_merge, METH_O, "merge(other)"},
+    {"merge", object_merge, METH_O, "merge(other)"},
     {"values", groups_values, METH_O, "values(out)"},
     {"counts", groups_counts, METH_O, "counts(out)"},
-    {"save", groups_save, METH_NOARGS, "save(): bytes"},
+    {"save", object_save, METH_NOARGS, "save(): bytes"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -883,6 +883,22 @@ static void check_refusals(void) {
         }
 }
 
+/* Variances from exact sums alone: about a mean that is given, and of complex numbers. */
+static void check_exact_variances(void) {
+    static const double x[] = {0, 3}, y[] = {0, 4};
+    tally_problem p = ask(TALLY_VAR, TALLY_F32);
+    p.about = 1;
+    p.mean[0] = 0.5;
+    check_axes(p, WILD, 20, 10, 1, 20, 1, 0, "columns about a mean");
+    p = ask(TALLY_VAR, TALLY_F64);
+    p.is_complex = 1;
+    for (size_t d = 0; d < device_count; d++, calls++) {
+        tally_value v;
+        MUST(tally_reduce(devices[d].device, &p, x, y, 2, &v));
+        must_be(v.as.f64 == 6.25, "complex numbers", &p, devices[d].spec);
+    }
+}
+
 static void check_others(void) {
     for (tally_type type = TALLY_I8; type <= TALLY_F64; type++)
         check_running(type);
@@ -894,6 +910,7 @@ static void check_others(void) {
     check_tie(TALLY_I32);
     check_tie(TALLY_U32);
     check_refusals();
+    check_exact_variances();
     check_whole(&(tally_problem){.op = TALLY_SUM, .type = TALLY_F16}, SPECIAL, 150000);
     check_whole(&(tally_problem){.op = TALLY_NORM1, .type = TALLY_F16}, SPECIAL, 150000);
 
