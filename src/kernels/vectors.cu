@@ -66,27 +66,27 @@ __device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan
     return (const GLOBAL u32 *)(p->order ? work + p->order : 0);
 }
 
-/* Sets number[] to the numbers of `rows` rows, from a place on; behind the last place before `end` that one's again. */
+/* Sets row_at[] to the numbers of `rows` rows, from a place on; behind the last place before `end` that one's again. */
 INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 place, u32 end,
-                         u32 rows, u32 *number) {
+                         u32 rows, u32 *row_at) {
     UNROLL
     for (u32 k = 0; k < rows; k++)
-        number[k] = place + k < end ? place + k : end - 1;
+        row_at[k] = place + k < end ? place + k : end - 1;
     if (p->order) UNROLL
     for (u32 k = 0; k < rows; k++)
-        number[k] = order_of(work, p)[number[k]];
+        row_at[k] = order_of(work, p)[row_at[k]];
 }
 
 /* Loads the units of the rows with these numbers. `at` is the unit of row 0; `packed` as in load_unit(). */
 INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vector, u32 rows,
-                       u32 packed, const u32 *number, element *e) {
+                       u32 packed, const u32 *row_at, element *e) {
     const GLOBAL u8 *first = (const GLOBAL u8 *)at;
     if (packed) UNROLL
     for (u32 k = 0; k < rows; k++)
-        load_unit((const GLOBAL element *)(first + (u64)number[k] * p->row_bytes), vector, 1,
+        load_unit((const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 1,
                   e + k * vector);
     else UNROLL for (u32 k = 0; k < rows; k++) load_unit(
-        (const GLOBAL element *)(first + (u64)number[k] * p->row_bytes), vector, 0, e + k * vector);
+        (const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 0, e + k * vector);
 }
 
 #if TESTS_EXPONENTS || TESTS_LATER
@@ -227,7 +227,7 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
     const u32 to = piece.to, parts_end = piece.end;
     u32 part = piece.part, row = piece.from, start = piece.start, stop = row, next_stop = row;
     u32 is_begun = row == start; /* the part begins in this piece */
-    u32 number[TILE_ELEMENTS];
+    u32 row_at[TILE_ELEMENTS];
     element e[TILE_ELEMENTS];
     state a[VECTOR];
 #if TESTS_EXPONENTS
@@ -251,7 +251,7 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
     if (part < parts_end) {
         stop = (u32)row_start(offsets, p->parts, part + 1);
         next_stop = (u32)row_start(offsets, p->parts, part + 1 < parts_end ? part + 2 : part + 1);
-        if (row < to && p->order) number_rows(work, p, row, to, rows, number);
+        if (row < to && p->order) number_rows(work, p, row, to, rows, row_at);
     }
     UNROLL_NOT
     while (SOME_LANE(part < parts_end)) {
@@ -314,11 +314,11 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
             if (p->order) {
                 UNROLL
                 for (u32 k = 1; k < rows; k++) /* of this part only */
-                    number[k] = k < there ? number[k] : number[0];
+                    row_at[k] = k < there ? row_at[k] : row_at[0];
             } else
-                number_rows(work, p, row, end, rows, number);
-            load_tile(at, p, vector, rows, packed, number, e);
-            if (p->order) number_rows(work, p, row + there, to, rows, number);
+                number_rows(work, p, row, end, rows, row_at);
+            load_tile(at, p, vector, rows, packed, row_at, e);
+            if (p->order) number_rows(work, p, row + there, to, rows, row_at);
 #if PAD
             if (there < rows) UNROLL
             for (u32 k = 1; k < rows; k++)
