@@ -131,8 +131,8 @@
 
 /* Bytes of rows that are gathered at a time, which stay in the first-level cache; and how many rows ahead they are
  * prefetched, if a row has at most so many bytes there. */
-#define VECTORS_TILE        ((size_t)24 << 10)
-#define VECTORS_AHEAD       12
+#define VECTORS_TILE        ((size_t)12 << 10)
+#define VECTORS_AHEAD       16
 #define VECTORS_AHEAD_BYTES ((size_t)1 << 10)
 /* What a part costs besides its rows, in rows. */
 #define VECTORS_PART_WEIGHT 4

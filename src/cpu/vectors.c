@@ -40,6 +40,7 @@ struct job {
     ptrdiff_t x_row, y_row, x_step, y_step; /* strides of rows and of columns, in elements */
     int gathers;
     size_t tile_rows;
+    int counts; /* values depend on how many elements a result has */
     size_t cuts,
         weight;         /* tasks that share the rows of a block of columns, and the weight of one */
     size_t all;         /* the weight of all parts */
@@ -182,8 +183,9 @@ static struct block block_of(const struct job *job, const struct columns *c, siz
                           .start = start};
 }
 
-static void count_elements(struct block_worker *h, size_t at, size_t width, size_t n) {
-    for (size_t i = 0; i < width; i++)
+static void count_elements(const struct job *job, struct block_worker *h, size_t at, size_t width,
+                           size_t n) {
+    for (size_t i = 0; i < width && job->counts; i++)
         h->value[3][at + i] = (double)n;
 }
 
@@ -193,7 +195,7 @@ static int lower_parts(struct job *job, struct block_worker *h, struct part_work
     const struct block at = block_of(job, c, w->first, w->filled, w->start);
     if (w->filled == 0) return 1;
     for (size_t i = 0; i < w->filled; i++)
-        count_elements(h, i * c->width, c->width, w->start[i + 1] - w->start[i]);
+        count_elements(job, h, i * c->width, c->width, w->start[i + 1] - w->start[i]);
     for (struct blocks *a = &job->a; a; a = a->exact) {
         if (a != &job->a) {
             TALLY_PATH("again, with exact states");
@@ -327,7 +329,7 @@ static void merge_task(void *context, size_t block, unsigned worker) {
         const size_t start = start_of(job, edge->part);
         if (start + edge->to != start_of(job, edge->part + 1)) continue;
         const struct block at = block_of(job, &c, edge->part, 1, &start);
-        count_elements(h, 0, c.width, edge->to);
+        count_elements(job, h, 0, c.width, edge->to);
         if (!block_lower(&job->a, h, into->planes, stride, &at)) {
             TALLY_PATH("again, all of it");
             __atomic_store_n(&job->a.again, 1, __ATOMIC_RELAXED);
@@ -380,6 +382,9 @@ static void plan_columns(struct job *job) {
     if (job->tile_rows < 8) job->tile_rows = 8;
     a->tile = job->gathers ? job->tile_rows * width : 0;
     a->total = job->s->vectors / length * a->blocks;
+    job->counts = a->divides || (a->forms & FORM_BIT(FORM_WIDE)) != 0;
+    for (unsigned v = 0; v < a->p->values; v++)
+        job->counts |= a->p->value[v].op == TALLY_COUNT || a->p->value[v].op == TALLY_ALL;
 }
 
 /* Cuts the rows into tasks where there are few blocks of columns. */
