@@ -185,19 +185,18 @@ def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes
         p.axes(x, y, mask, bits_of(axes), outs, device, means)
 
 
-def _way(p: _core.Problem, t: HostArray) -> str:
-    """How a problem's complex elements become real ones (_along()); "" where they are real."""
-    op = values_of(p)[0][0]
-    return "" if t.type not in PART else "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
+def _way(op: str) -> str:
+    """How an operator's complex elements become real ones (_along())."""
+    return "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
 
 
 class _Blocks:
     """A reduction block by block. `is_direct`: the engine reads blocks where they lie, so they are larger, and views."""
 
-    def __init__(self, p: _core.Problem, t: HostArray, call: Call, y: HostArray | None, initial: Any, is_swapped: bool,
-                 is_direct: bool):
+    def __init__(self, p: _core.Problem, t: HostArray, call: Call, y: HostArray | None, initial: Any, way: str,
+                 is_swapped: bool, is_direct: bool):
         self.p, self.axes, self.device, self.is_direct, self.is_swapped = p, call.axes, call.device, is_direct, is_swapped
-        self.way = _way(p, t)
+        self.way = way
         self.conjugated = t.is_conjugated, y is not None and y.is_conjugated
         self.dtype = DTYPE[t.type]
         self.copied = BLOCK // self.dtype.itemsize
@@ -384,7 +383,7 @@ class Host:
         shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
         value."""
         x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
-        way = _way(p, t)
+        way = _way(what[0][0]) if t.type in PART else ""
         of_parts = way == "parts"
         if into is not None:
             arrays: tuple[Array, ...] = (into,)
@@ -415,7 +414,7 @@ class Host:
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
             _along(p, x, other, call.mask, axes, outs, call.device, way, is_swapped, call.means)
             return arrays
-        blocks = _Blocks(p, t, call, y, initial, is_swapped, is_direct)
+        blocks = _Blocks(p, t, call, y, initial, way, is_swapped, is_direct)
         try:
             blocks.run(x, other, call.mask, outs, call.means)
         finally:

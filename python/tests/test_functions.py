@@ -236,6 +236,26 @@ def test_variance_of_large_and_of_masked_complex_numbers(rng):
     assert tally.var(np.array([3.0]), mean=np.array([np.nan])).tobytes() == np.float64(np.nan).tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["f4", "i2", "c8"])
+def test_a_mean_by_blocks(rng, monkeypatch, dtype):
+    """Elements in another byte order, far apart, in many dimensions, and more than a block of them: as those of a copy."""
+    x = (rng.standard_normal((6, 50, 4)) * 9 + (1j * rng.standard_normal((6, 50, 4)) if dtype == "c8" else 0)).astype(dtype)
+    mean, keep = tally.mean(x, axis=1, keepdims=True).astype("c16" if dtype == "c8" else "f8") + 0.1, rng.random(x.shape) < 0.7
+    odd = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
+    odd[...] = x
+    many = x.reshape(6, *(1,) * 15, 50, 4)
+    for block in (1 << 21, 1 << 8):
+        monkeypatch.setattr(tally._host, "BLOCK", block)
+        for other in (x.astype(x.dtype.newbyteorder()), odd, np.repeat(x, 2, axis=2)[..., ::2]):
+            for axis in (1, (0, 1), None):
+                about = mean if axis == 1 else mean[:1] if axis == (0, 1) else mean[:1, :, :1]
+                for where in (None, keep):
+                    same(tally.std(other, axis=axis, mean=about, where=where, ddof=1), tally.std(x, axis=axis, mean=about, where=where, ddof=1))
+        same(tally.var(many, axis=16, mean=mean.reshape(6, *(1,) * 16, 4)), tally.var(x, axis=1, mean=mean).reshape(6, *(1,) * 15, 4))
+    same(tally.var(x, axis=1, mean=mean), np.array([[deviation("var", r, "f4" if dtype != "i2" else "f8", 0, m) for r, m in zip(a.T, b)]
+                                                    for a, b in zip(x, mean[:, 0])], "f4" if dtype != "i2" else "f8"))
+
+
 def test_complex_product(rng):
     x = (rng.integers(-1, 2, (3, 40)) + 1j * rng.integers(-1, 2, (3, 40))) * np.exp2(rng.integers(-2, 2, (3, 40)))
     exact = x[:, :20]  # small enough that nothing is rounded
