@@ -122,10 +122,11 @@ static int numbers_of(const struct exact_moments *m, uint64_t n, number *sum, nu
 
 tally_value exact_variance(const struct exact_moments *part, unsigned parts, uint64_t n,
                            double ddof, int root, tally_type type) {
-    number sum, squares, imaginary = {.count = 0}, more;
+    number sum, squares, imaginary, more;
     number_scratch scratch;
     i32 exponent;
     const u64 mantissa = split(ddof, &exponent);
+    imaginary.count = 0;
     if (n == 0 || !numbers_of(&part[0], n, &sum, &squares, &scratch) ||
         (parts == 2 && !numbers_of(&part[1], n, &imaginary, &more, &scratch))) {
         TALLY_PATH("of nothing, or of NaNs and infinities");

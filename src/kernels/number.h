@@ -336,6 +336,7 @@ SELDOM u64 round_variance(float_format f, const number *sum, const number *imagi
     number_multiply(count, squares, a);
     number_multiply(sum, sum, b);
     number_subtract(a, b, count);
+    if (imaginary->count == 0) return round_quotient(f, count, c, root, scratch);
     number_multiply(imaginary, imaginary, b);
     number_subtract(count, b, a);
     return round_quotient(f, a, c, root, scratch);

@@ -352,6 +352,8 @@ def question(r, type_, n, op=None, two=None):
     ops = expected.value_ops([op, *q.also])
     if any(o in ("var", "std") for o in ops):
         q.ddof = ddof(r, n)
+        if r.random() < .3:
+            q.about = r.choice((0.0, -0.0, r.gauss(0, 1), math.ldexp(r.gauss(0, 1), pick(r, -1074, 1022)), 5e-324, math.inf, math.nan))
     if any(o in expected.ANY_FLOAT for o in ops) and r.random() < .35:
         q.out = r.choice(FLOATS)
     if r.random() < .05 and not any(o in ("sum", "mean") for o in ops):

@@ -184,8 +184,10 @@ def means(rows, out):
             for t, (a, b) in zip(rows.totals("sum"), rows.spans)]
 
 
-def variances(rows, out, ddof, root):
+def variances(rows, out, ddof, root, about):
     form, exponent = FORMAT[out], rows.exponent("sumsq")
+    if about is not None:
+        return variances_about(rows, out, ddof, root, about)
     above, below = ddof.as_integer_ratio()
     rounded = form.round_root if root else form.round_ratio
     made = []
@@ -196,6 +198,27 @@ def variances(rows, out, ddof, root):
             made.append(form.nan)
         else:
             made.append(rounded((n * q - s * s) * below, n * divisor, exponent))
+    return made
+
+
+def variances_about(rows, out, ddof, root, about):
+    form, above, below = FORMAT[out], *ddof.as_integer_ratio()
+    if not math.isfinite(about):
+        return [form.nan for _ in rows.spans]
+    m, over = about.as_integer_ratio()
+    down = 1 - over.bit_length()                          # about = m 2^down
+    units = [rows.exponent("sumsq"), rows.exponent("sum") + down, 2 * down]
+    low = min(units)
+    low -= low & 1                                        # of which a root is taken
+    made = []
+    for s, q, (a, b) in zip(rows.totals("sum"), rows.totals("sumsq"), rows.spans):
+        n = b - a
+        divisor = n * below - above
+        if divisor <= 0 or isinstance(q, float):
+            made.append(form.nan)
+        else:
+            total = sum(part << unit - low for part, unit in zip((q, -2 * m * s, n * m * m), units))
+            made.append((form.round_root if root else form.round_ratio)(total * below, divisor, low))
     return made
 
 
@@ -380,14 +403,14 @@ def users(rows, which):
 
 # ---- All values of a problem --------------------------------------------------------------------
 
-def value(rows, op, out, ddof, user):
+def value(rows, op, out, ddof, user, about=None):
     """The bits of each row's value, or "ERANGE" or "EINVAL"; `out` is the value's type."""
     if op in ("sum", "norm1", "sumsq", "dot"):
         return sums(rows, op, out)
     if op == "mean":
         return means(rows, out)
     if op in ("var", "std"):
-        return variances(rows, out, ddof, op == "std")
+        return variances(rows, out, ddof, op == "std", about)
     if op == "norm2":
         return norms2(rows, out)
     if op in ("min", "max"):
@@ -422,8 +445,9 @@ def values(rows, question):
     made = []
     for op in value_ops([question.op, *question.also]):
         out = value_type(op, rows.type, question.out)
-        key = (op, out, question.ddof if op in ("var", "std") else 0, question.user if op == "user" else 0)
-        made.append((op, out, rows.once(key, lambda: value(rows, op, out, question.ddof, question.user))))
+        asked = (question.ddof, repr(question.about)) if op in ("var", "std") else 0
+        key = (op, out, asked, question.user if op == "user" else 0)
+        made.append((op, out, rows.once(key, lambda: value(rows, op, out, question.ddof, question.user, question.about))))
     return made
 
 

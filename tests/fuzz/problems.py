@@ -31,6 +31,10 @@ def numbers(values):
     return array("q", values).tobytes()
 
 
+def float_word(x):
+    return struct.unpack("<q", struct.pack("<d", x))[0]
+
+
 def c_strides(length):
     out, step = [], 1
     for size in reversed(length):
@@ -208,7 +212,7 @@ class Layout:
 class Question:
     """What is asked of a layout. `dev` picks one of a worker's devices."""
 
-    FIELDS = {"op": "sum", "also": (), "out": None, "ddof": 0.0, "fast": 0, "user": 0, "dev": 0, "script": None}
+    FIELDS = {"op": "sum", "also": (), "out": None, "ddof": 0.0, "about": None, "fast": 0, "user": 0, "dev": 0, "script": None}
 
     def __init__(self, **fields):
         for name, default in self.FIELDS.items():
@@ -222,7 +226,7 @@ class Question:
         ops = [OPS.index(op) + 1 for op in self.also]
         how = {"whole": 0, "states": 2, "grouped": 3}.get(layout.how, 1)
         words = [how, OPS.index(self.op) + 1, CODE[layout.type], CODE[self.out] if self.out else 0, self.fast,
-                 struct.unpack("<q", struct.pack("<d", self.ddof))[0], self.user, *ops, *[0] * (8 - len(ops)), self.dev, layout.fill,
+                 float_word(self.ddof), self.about is not None, float_word(self.about or 0.0), self.user, *ops, *[0] * (8 - len(ops)), self.dev, layout.fill,
                  layout.at("x", layout.xb), layout.at("y", layout.yb) if self.two() else -1]
         made = expected.value_ops([self.op, *self.also])
         if how == 0:
@@ -361,7 +365,7 @@ def line(layout, question):
                 v = ",".join(v)
             elif name == "script":
                 v = "/".join(",".join(map(str, step)) for step in v)
-            elif name == "ddof":
+            elif name in ("ddof", "about"):
                 v = repr(v)
             words.append(f"{name}={v}")
     return " ".join(words)
@@ -383,7 +387,7 @@ def read_line(text):
             v = tuple(v.split(","))
         elif name == "script":
             v = [(s[0], *map(int, s[1:])) for s in (step.split(",") for step in v.split("/"))]
-        elif name == "ddof":
+        elif name in ("ddof", "about"):
             v = float(v)
         elif name not in ("how", "type", "offsets_type", "ids_type", "op", "out"):
             v = int(v)

@@ -35,7 +35,7 @@ def options(layout, question):
         for i, op in enumerate(question.also):
             yield layout, question.copy(op=op, also=())
             yield layout, question.copy(also=question.also[:i] + question.also[i + 1:])
-    for name in ("out", "ddof", "fast", "dev"):
+    for name in ("out", "ddof", "about", "fast", "dev"):
         default = type(question).FIELDS[name]
         if getattr(question, name) != default:
             yield layout, question.copy(**{name: default})

@@ -706,6 +706,8 @@ static void call(void) {
     problem.out = (tally_type)take();
     problem.fast = (int)take();
     memcpy(&problem.ddof, next++, sizeof problem.ddof);
+    problem.about = (int)take();
+    memcpy(&problem.mean[0], next++, sizeof problem.mean[0]);
     const int64_t which = take();
     if (which) {
         set_user(&user, problem.type, which);
