@@ -17,12 +17,10 @@
  */
 #include "base/invariant.h"
 #include "base/status.h"
-#include "cuda/compiler.h"
 #include "cuda/driver.h"
 #include "cuda/images.h"
+#include "cuda/program.h"
 #include "gpu/cache.h"
-#include "gpu/disk_cache.h"
-#include "gpu/embed.h"
 #include "gpu/memory.h"
 #include "gpu/ring.h"
 
@@ -583,36 +581,43 @@ static tally_status load_image(struct gpu *gpu, const void *image, const char *f
     return status;
 }
 
-/* Compiles a text with NVRTC and loads the image, which the disk cache then keeps: *out is its module. */
-static tally_status compile_anew(struct gpu *gpu, const struct gpu_text *of, const char *text,
-                                 const char *key, void **out) {
+/* Unloads a program's modules. The context is current. Returns the last error. */
+static CUresult unload_modules(void **modules) {
     CUresult error = CUDA_SUCCESS;
-    char *image = NULL;
-    size_t size = 0;
-    tally_status status = compiler_run(text, of->file, gpu->facts.major, gpu->facts.minor,
-                                       driver_version(), &image, &size);
-    if (status == TALLY_OK) status = load_image(gpu, image, of->file, &error, out);
-    if (status == TALLY_OK && key) disk_cache_store(key, image, size, DISK_CACHE_MOST);
-    free(image);
+    for (unsigned i = 0; i < GPU_PROGRAM_PARTS && modules[i]; i++) {
+        const CUresult unloaded = cu.cuModuleUnload(modules[i]);
+        if (unloaded == CUDA_SUCCESS)
+            modules[i] = NULL;
+        else
+            error = unloaded;
+    }
+    return error;
+}
+
+/* Loads the images of a program: out[] are their modules; after a failure there is none. *error is as load_image() says. */
+static tally_status load_program(struct gpu *gpu, const struct program *p, const char *file,
+                                 CUresult *error, void **out) {
+    tally_status status = TALLY_OK;
+    for (unsigned i = 0; i < p->count && status == TALLY_OK; i++)
+        status = load_image(gpu, p->image[i].bytes, file, error, &out[i]);
+    if (status != TALLY_OK && out[0] && begin(gpu) == CUDA_SUCCESS) end(gpu, unload_modules(out));
     return status;
 }
 
-/* Loads the image that the disk cache has of a text; if there is none, or it does not suit, compiles the text. */
+/* Makes and loads the images of a text, which the disk cache then keeps: out[] are their modules. If the driver does not take
+ * those from the disk cache, they are compiled anew. */
 static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
-    CUresult error = CUDA_ERROR_INVALID_IMAGE;
-    char compiler[COMPILER_NAME], *text = embed_expand(of->root);
-    size_t size;
-    if (!text) return no_memory(gpu->index);
-    tally_status status =
-        compiler_name(gpu->facts.major, gpu->facts.minor, driver_version(), compiler);
-    char *key = status == TALLY_OK ? disk_cache_key(compiler, of->root, text) : NULL;
-    char *image = key ? disk_cache_load(key, &size) : NULL;
-    if (image) status = load_image(gpu, image, of->file, &error, out);
-    if (image_unsuited(error)) status = compile_anew(gpu, of, text, key, out);
-    free(image);
-    free(key);
-    free(text);
-    return status;
+    const struct program_target target = {gpu->facts.major, gpu->facts.minor, driver_version()};
+    for (bool anew = false;; anew = true) {
+        CUresult error = CUDA_SUCCESS;
+        struct program p;
+        tally_status status = program_make(of, &target, anew, &p);
+        if (status == TALLY_OK) status = load_program(gpu, &p, of->file, &error, out);
+        if (status == TALLY_OK) program_keep(&p);
+        const bool again = image_unsuited(error) && program_was_found(&p);
+        program_free(&p);
+        if (!again) return status;
+    }
 }
 
 /* Loads the image that the build made of a text. If there is none, or it does not suit, compiles
@@ -628,13 +633,18 @@ static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **o
     return status;
 }
 
-static tally_status find_function(struct gpu *gpu, void *module, const char *name, void **out) {
+/* Finds a kernel in the modules of a program, each of which may have it. */
+static tally_status find_function(struct gpu *gpu, void *const *modules, const char *name,
+                                  void **out) {
     char what[96];
     CUfunction function = NULL;
+    CUresult error = CUDA_ERROR_NOT_FOUND;
     tally_status status = enter(gpu);
     if (status) return status;
     snprintf(what, sizeof what, "kernel %s", name);
-    status = leave(gpu, cu.cuModuleGetFunction(&function, module, name), what);
+    for (unsigned i = 0; i < GPU_PROGRAM_PARTS && modules[i] && error == CUDA_ERROR_NOT_FOUND; i++)
+        error = cu.cuModuleGetFunction(&function, modules[i], name);
+    status = leave(gpu, error, what);
     *out = function;
     return status;
 }
@@ -646,17 +656,17 @@ static bool unload(struct gpu *gpu, struct gpu_program *program) {
     CUresult error = begin(gpu);
     if (error) return false;
     error = program->elsewhere ? cu.cuCtxSynchronize() : cu.cuStreamSynchronize(gpu->stream);
-    const bool unloaded =
-        error == CUDA_SUCCESS && (error = cu.cuModuleUnload(program->native)) == CUDA_SUCCESS;
+    if (error == CUDA_SUCCESS)
+        error = unload_modules(program->native); /* of a user's operator: one */
     end(gpu, error);
-    return unloaded;
+    return !program->native[0];
 }
 
 /* Unloads a program when the struct gpu is closed. The context is current, and no work is under way
  * on our stream. tally_close() asks its caller to see to the caller's streams. */
 static bool unload_last(struct gpu *gpu, struct gpu_program *program) {
     (void)gpu;
-    return cu.cuModuleUnload(program->native) == CUDA_SUCCESS;
+    return unload_modules(program->native) == CUDA_SUCCESS;
 }
 
 static const struct gpu_cache_calls cache_calls = {
@@ -673,7 +683,7 @@ static void note_early(struct gpu *gpu, struct gpu_program *program) {
     if (!cu.cuLaunchKernelEx || driver_version() < EARLY_IN_GRAPHS || begin(gpu) != CUDA_SUCCESS)
         return;
     program->begins_early =
-        cu.cuModuleGetGlobal(&address, &bytes, program->native, "begins_early") == CUDA_SUCCESS;
+        cu.cuModuleGetGlobal(&address, &bytes, program->native[0], "begins_early") == CUDA_SUCCESS;
     end(gpu, CUDA_SUCCESS);
 }
 

@@ -96,7 +96,7 @@ static tally_status add_program(struct gpu_cache *cache, struct gpu *gpu, const 
     }
     program->root = root;
     program->stays = !text->prelude || !*text->prelude;
-    const tally_status status = cache->calls->compile(gpu, text, &program->native);
+    const tally_status status = cache->calls->compile(gpu, text, program->native);
     if (status != TALLY_OK) {
         free_program(program);
         return status;

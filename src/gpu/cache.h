@@ -21,6 +21,8 @@
 
 #include <sys/queue.h>
 
+#define GPU_PROGRAM_PARTS 16 /* the most that a program consists of */
+
 struct gpu_kernel {
     void *native; /* a CUfunction, a cl_kernel, a model_kernel */
     struct gpu_program *program;
@@ -29,7 +31,8 @@ struct gpu_kernel {
 };
 
 struct gpu_program {
-    void *native;      /* a CUmodule, a cl_program, a struct model_program */
+    /* A cl_program or a struct model_program; a CUmodule, or one for each kernel. The rest is NULL. */
+    void *native[GPU_PROGRAM_PARTS];
     char *root;        /* what it was made from */
     bool stays;        /* until the cache is closed */
     bool elsewhere;    /* a launch of it has gone to a queue that is not the struct gpu's */
@@ -47,10 +50,10 @@ struct gpu_text {
 
 /* The machine's own calls. */
 struct gpu_cache_calls {
-    /* Compiles a text to *native. */
+    /* Compiles a text to native[0], or to several places from there on. */
     tally_status (*compile)(struct gpu *gpu, const struct gpu_text *text, void **native);
-    /* Finds a kernel of a program by its name. */
-    tally_status (*find)(struct gpu *gpu, void *program, const char *name, void **native);
+    /* Finds a kernel of a program, of which it is given the `native`, by its name. */
+    tally_status (*find)(struct gpu *gpu, void *const *program, const char *name, void **native);
     /* Gives a kernel back; NULL where nothing is to be done. */
     void (*drop)(void *kernel);
     /* Gives a program back once no launch can use it, waiting for those that are under way. Returns false,

@@ -2,6 +2,7 @@
  * kernel.h - what the production kernels add to the dialect:
  *
  *     KERNEL                       how a kernel is declared
+ *     HIDDEN                       the same where another kernel of the file is compiled alone (cuda/program.c)
  *     UNROLL, UNROLL_NOT           a loop that is written out, or is not
  *     INLINED                      a helper that is inlined however often it is called, so that what its arguments
  *                                  point to stays in registers
@@ -38,6 +39,7 @@
 #endif
 #define BOUNDED            __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
 #define KERNEL             extern "C" __global__ void BOUNDED
+#define HIDDEN             static __device__ void
 #define INLINED            static __forceinline__ __device__
 #define SELDOM             static __noinline__ __device__ /* a call, which keeps its registers to itself */
 #define OUTLINED           SELDOM /* one copy of long code with many callers */

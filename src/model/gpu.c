@@ -179,9 +179,10 @@ static tally_status find_program(struct gpu *gpu, const struct gpu_text *text, v
     return TALLY_OK;
 }
 
-static tally_status find_kernel(struct gpu *gpu, void *program, const char *name, void **out) {
+static tally_status find_kernel(struct gpu *gpu, void *const *program, const char *name,
+                                void **out) {
     (void)gpu;
-    const model_kernel *found = model_program_kernel(program, name);
+    const model_kernel *found = model_program_kernel(program[0], name);
     if (!found) return fail(TALLY_ECOMPILE, "the program has no kernel '%s'", name);
     *out = (void *)(uintptr_t)found;
     return TALLY_OK;

@@ -387,10 +387,11 @@ static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **o
     return status;
 }
 
-static tally_status find_kernel(struct gpu *gpu, void *program, const char *name, void **out) {
+static tally_status find_kernel(struct gpu *gpu, void *const *program, const char *name,
+                                void **out) {
     char what[96];
     cl_int error = CL_SUCCESS;
-    *out = cl.clCreateKernel(program, name, &error);
+    *out = cl.clCreateKernel(program[0], name, &error);
     snprintf(what, sizeof what, "kernel %s", name);
     return outcome(gpu, error, what);
 }
@@ -403,7 +404,7 @@ static void drop_kernel(void *kernel) {
  * OpenCL frees it after the last of them. */
 static bool unload(struct gpu *gpu, struct gpu_program *program) {
     (void)gpu;
-    cl.clReleaseProgram(program->native);
+    cl.clReleaseProgram(program->native[0]);
     return true;
 }
 

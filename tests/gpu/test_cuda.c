@@ -941,6 +941,67 @@ static void programs_on_disk(void **state) {
     setenv("TALLY_CACHE", "0", 1);
 }
 
+/* Removes a file of a folder, any one; returns how many there were. */
+static unsigned remove_one(const char *folder) {
+    char path[300] = "";
+    unsigned count = 0;
+    struct dirent *d;
+    DIR *stream = opendir(folder);
+    assert_non_null(stream);
+    while ((d = readdir(stream)))
+        if (d->d_name[0] != '.') {
+            count++;
+            snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
+        }
+    closedir(stream);
+    if (count > 0) assert_int_equal(unlink(path), 0);
+    return count;
+}
+
+static tally_status build_groups(void) {
+    static const char *const defines[] = {"OP_SUM", "TYPE_F32"};
+    static const char *const names[] = {"few", "many", "lower_groups", "slices", "zeros"};
+    struct gpu *gpu;
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    assert_ok(cuda_api.open(0, NULL, &gpu));
+    tally_status status = cuda_api.build(gpu, "groups.cu", NULL, defines, 2, &program);
+    for (int i = 0; i < 5 && status == TALLY_OK; i++)
+        assert_ok(cuda_api.kernel(gpu, program, names[i], &kernel));
+    if (status == TALLY_OK)
+        assert_error(TALLY_EINVAL, cuda_api.kernel(gpu, program, "none", &kernel));
+    cuda_api.close(gpu);
+    assert_int_equal(objects(), 0);
+    return status;
+}
+
+/* A file of several kernels is compiled kernel by kernel. What one of them fails in, the program does. */
+static void programs_of_kernels(void **state) {
+    char folder[] = "/tmp/tally-cuda-XXXXXX";
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("TALLY_CACHE_DIR", folder, 1);
+    unsetenv("TALLY_CACHE");
+    fail_at("cuModuleLoadData", 3, CUDA_ERROR_OUT_OF_MEMORY);
+    assert_error(TALLY_ENOMEM, build_groups());
+    heal();
+    assert_int_equal(remove_one(folder), 0);
+    assert_ok(build_groups());
+    setenv("TALLY_CUDA_DOUBLE_NVRTC", "11", 1);
+    assert_ok(build_groups());
+    assert_int_equal(remove_one(folder), 5);
+    assert_error(TALLY_ECOMPILE, build_groups());
+    unsetenv("TALLY_CUDA_DOUBLE_NVRTC");
+    fail_at("cuModuleLoadData", 4,
+            CUDA_ERROR_INVALID_IMAGE); /* one from the disk, maybe: all are made anew */
+    assert_ok(build_groups());
+    heal();
+    for (unsigned left = 5; left > 0; left--)
+        assert_int_equal(remove_one(folder), left);
+    assert_int_equal(rmdir(folder), 0);
+    setenv("TALLY_CACHE", "0", 1);
+}
+
 static void launch_arguments(void **state) {
     static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
     static const struct gpu_argument many[33];
@@ -981,6 +1042,7 @@ int main(void) {
         cmocka_unit_test(device_memory_ends),
         cmocka_unit_test(compiling_fails),
         cmocka_unit_test(programs_on_disk),
+        cmocka_unit_test(programs_of_kernels),
         cmocka_unit_test(launch_arguments),
         cmocka_unit_test(callers_context),
         cmocka_unit_test(callers_primary_context),

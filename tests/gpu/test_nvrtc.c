@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "cuda/compiler.h"
+#include "cuda/program.h"
 #include "gpu/embed.h"
 
 enum { DRIVER = 13000, SKIPPED = 77 };
@@ -83,6 +84,39 @@ static void errors_are_told(void **state) {
     assert_null(image);
 }
 
+/* Whether a symbol table has a name. */
+static int has_name(const struct program_image *image, const char *name) {
+    const size_t length = strlen(name) + 1;
+    for (size_t i = 0; i + length < image->size; i++)
+        if (image->bytes[i] == '\0' && memcmp(image->bytes + i + 1, name, length) == 0) return 1;
+    return 0;
+}
+
+/* A file of several kernels becomes an image for each, in their order. */
+static void kernel_by_kernel(void **state) {
+    static const char *const names[] = {"many", "few", "slices", "lower_groups", "zeros"};
+    static const char *const defines[] = {"OP_SUM", "TYPE_F32"};
+    const struct program_target target = {9, 0, DRIVER};
+    struct program p;
+    (void)state;
+    setenv("TALLY_CACHE", "0", 1);
+    char *root = embed_root("groups.cu", NULL, defines, 2);
+    const struct gpu_text text = {
+        .file = "groups.cu", .root = root, .defines = defines, .count = 2};
+    assert_ok(program_make(&text, &target, false, &p));
+    assert_false(program_was_found(&p));
+    assert_int_equal(p.count, 5);
+    for (unsigned i = 0; i < p.count; i++)
+        for (unsigned k = 0; k < 5; k++)
+            assert_int_equal(has_name(&p.image[i], names[k]), i == k);
+    program_free(&p);
+    const struct gpu_text wrong = {.file = "groups.cu", .root = "#error nobody knows\n"};
+    assert_error(TALLY_ECOMPILE, program_make(&wrong, &target, false, &p));
+    assert_non_null(strstr(tally_error(), "nobody knows"));
+    program_free(&p);
+    free(root);
+}
+
 int main(void) {
     char *image = NULL;
     size_t size;
@@ -92,10 +126,9 @@ int main(void) {
     }
     free(image);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_operator),
-        cmocka_unit_test(every_architecture),
-        cmocka_unit_test(other_architectures),
-        cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(every_type_and_operator), cmocka_unit_test(every_architecture),
+        cmocka_unit_test(other_architectures),     cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(kernel_by_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

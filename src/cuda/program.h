@@ -1,0 +1,43 @@
+/*
+ * program.h - the machine code of a program that the library has not compiled in: out of the disk cache, or compiled now.
+ *
+ * A file of several kernels is compiled kernel by kernel, by as many threads as there are kernels and cores: the compiler takes
+ * longest for a few large ones, and for all of them together longer than for each alone. So an image holds one kernel, and a
+ * program is several images.
+ */
+#ifndef TALLY_CUDA_PROGRAM_H
+#define TALLY_CUDA_PROGRAM_H
+
+#include "gpu/cache.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The device and the driver that a program is for, as compiler_run() wants them. */
+struct program_target {
+    int major, minor, driver;
+};
+
+struct program_image {
+    char *key; /* in the disk cache; NULL where there was no memory for it */
+    char *bytes;
+    size_t size;
+    bool found; /* it comes from the disk cache */
+};
+
+struct program {
+    unsigned count;
+    struct program_image image[GPU_PROGRAM_PARTS];
+};
+
+/* Makes the images of a text, from the disk cache where that has them, and `anew` not even then. The caller calls
+ * program_free() whatever the outcome. */
+tally_status program_make(const struct gpu_text *of, const struct program_target *target, bool anew,
+                          struct program *out);
+/* Returns whether an image comes from the disk cache. */
+bool program_was_found(const struct program *p);
+/* Has the disk cache keep the images that it did not have. */
+void program_keep(const struct program *p);
+void program_free(struct program *p);
+
+#endif
