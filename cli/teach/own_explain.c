@@ -759,10 +759,16 @@ static int judge_and_print(struct report *r, struct own_kernel *kernel) {
     if (!good) return OWN_NOT_JUDGED;
     if (r->j.status == OWN_RIGHT && (!r->run.is_right || r->run.result.fault != TALLY_OWN_RIGHT)) {
         r->j.status = OWN_WRONG;
-        snprintf(r->j.verdict, sizeof r->j.verdict,
-                 "wrong for n = %" PRIu64
-                 ", launched as below: the result is %.9g, and %.9g would be right",
-                 r->run.n, r->run.value, r->run.expected);
+        if (r->run.is_right)
+            snprintf(r->j.verdict, sizeof r->j.verdict,
+                     "wrong: its result is right for n = %" PRIu64
+                     ", launched as below, but it has a fault",
+                     r->run.n);
+        else
+            snprintf(r->j.verdict, sizeof r->j.verdict,
+                     "wrong for n = %" PRIu64
+                     ", launched as below: the result is %.9g, and %.9g would be right",
+                     r->run.n, r->run.value, r->run.expected);
     }
     if (r->e->goal && r->j.status == OWN_RIGHT) hold_against_goal(r);
     if (r->page) ask(r);

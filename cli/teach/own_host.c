@@ -466,7 +466,7 @@ static bool looks_like(const struct own_session *s, enum own_looks look, struct 
     return got.whole == get(type, &all.whole, 0).whole;
 }
 
-/* Notes which other operators give the kernel's wrong result. Only launches of one block are compared. */
+/* Notes which operators give the kernel's result. Only short launches of one block are compared. */
 static void note_looks(const struct own_session *s, const struct own_host *h, const void *x,
                        const void *input, const void *output, struct own_run *r) {
     const tally_type type = s->kernel->is.type;
@@ -501,8 +501,8 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
     r->expected = right.real;
     r->is_right = r->result.is_complete && equals(type, got, right, r->bound);
     if (s->kernel->is.output && r->result.written == 0) r->is_right = false;
+    if (r->grid == 1 && !y && r->n <= OWN_LOOKS_MOST) note_looks(s, h, x, input, output, r);
     if (r->is_right) return;
-    if (r->grid == 1 && !y) note_looks(s, h, x, input, output, r);
     if (r->result.fault == TALLY_OWN_RIGHT && *r->result.stray) {
         r->result.fault = r->result.stray_fault;
         r->result.line = r->result.stray_line;

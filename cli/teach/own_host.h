@@ -64,6 +64,7 @@ enum own_looks {
     OWN_LOOKS_MEAN,
     OWN_LOOKS_KINDS
 };
+enum { OWN_LOOKS_MOST = 32 }; /* elements, at most, for which that is compared */
 
 struct own_run {
     uint64_t n;
@@ -74,7 +75,7 @@ struct own_run {
     double value, expected; /* as far as a double shows them */
     double bound;           /* of a right value's error; 0: it has none */
     double least, greatest; /* elements */
-    unsigned looks;         /* where it is wrong: bit k: it is what own_looks k is */
+    unsigned looks;         /* of a short array: bit k: it is what own_looks k is */
     double seconds;         /* of the launch, on a device that has a time */
     tally_own_result result;
 };

@@ -328,19 +328,22 @@ static void try_looks(struct own_judgement *j) {
                                         "the number of elements (count)",
                                         "the mean (mean)"};
     const struct own_session *s = j->session;
-    static const uint64_t lengths[] = {2, 3, 7, 20, 32};
+    static const uint64_t lengths[] = {2, 3, 7, 20, OWN_LOOKS_MOST};
+    static const enum own_data kinds[] = {OWN_SIGNS, OWN_POSITIVE, OWN_DATA};
     unsigned looks = ~0u;
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        struct own_run run;
-        if (lengths[i] > own_host_most(&j->host)) return;
-        if (!own_host_run(s, &j->host, lengths[i],
-                          own_data_suits(OWN_SIGNS, s->op, s->kernel->is.type) ? OWN_SIGNS
-                                                                               : OWN_DATA,
-                          0, NULL, NULL, &run))
-            return;
-        if (run.is_right || !run.result.is_complete) continue;
-        looks &= run.looks;
+    bool is_wrong = false;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        if (kinds[k] && !own_data_suits(kinds[k], s->op, s->kernel->is.type)) continue;
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            struct own_run run;
+            if (lengths[i] > own_host_most(&j->host)) break;
+            if (!own_host_run(s, &j->host, lengths[i], kinds[k], 0, NULL, NULL, &run)) return;
+            if (run.grid > 1 || !run.result.is_complete) continue;
+            looks &= run.looks;
+            is_wrong |= !run.is_right;
+        }
     }
+    if (!is_wrong) return;
     if (looks == ~0u || !looks) return;
     const int look = __builtin_ctz(looks);
     j->finding_count = 0; /* which this explains */

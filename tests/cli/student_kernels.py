@@ -2998,6 +2998,38 @@ __global__ void total(const float *in, float *out, int n) {
 }  // namespace teaching
 """)
 
+KEYS = """
+__device__ unsigned key(float f) { unsigned u = __float_as_uint(f); return KEY; }
+__device__ float back(unsigned k) { return __uint_as_float(BACK); }
+__global__ void greatest(const float *in, float *out, int n) {
+    __shared__ unsigned best;
+    if (threadIdx.x == 0) best = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicMax(&best, key(in[i]));
+    __syncthreads();
+    if (threadIdx.x == 0 && best) out[blockIdx.x] = back(best);
+}
+"""
+kernel("right", "bits of floats that order them", KEYS.replace("KEY", "u & 0x80000000u ? ~u : u | 0x80000000u")
+       .replace("BACK", "k & 0x80000000u ? k & 0x7fffffffu : ~k"), "--op max")
+# With both signs it is the least, with positive numbers the greatest: no operator's.
+kernel("wrong", "bits of floats that order positive ones only", KEYS.replace("KEY", "u").replace("BACK", "k"), "--op max",
+       "wrong for 42 of the 43 lengths")
+kernel("wrong", "no barrier, and right by luck where n is shown", """
+__global__ void sum(int *input) {
+    const int tid = threadIdx.x;
+    int step_size = 1, number_of_threads = blockDim.x;
+    while (number_of_threads > 0) {
+        if (tid < number_of_threads) {
+            const auto first = tid * step_size * 2;
+            input[first] += input[first + step_size];
+        }
+        step_size <<= 1;
+        number_of_threads >>= 1;
+    }
+}
+""", "--dtype i32", "but it has a fault")
+
 
 TWINS = {
     "race": ("no barrier after the load", "a tree in shared memory"),
