@@ -37,6 +37,7 @@ struct work {
     const struct own_function *kernel;
     unsigned threads;       /* of a block, where the kernel's template takes them */
     unsigned defined_block; /* that -D names; 0: none */
+    bool is_loose;          /* a double that may be chosen beside a float is a float */
     bool is_uncounted;      /* compiled with plain numbers for elements: no operator is counted */
     char *bytes;            /* the file as it is, with a 0 behind it */
 };
@@ -256,7 +257,10 @@ static bool write_cpp(const struct work *w, const struct own_options *o, tally_o
     for (char *c = name; *c; c++)
         *c = (char)(*c - ('a' - 'A'));
     fprintf(f, "#define OWN_OP_%s 1\n%s#line 1 \"own_lane.hpp\"\n%s\n", name,
-            w->is_uncounted ? "#define OWN_UNCOUNTED 1\n" : "", tally_own_prelude());
+            w->is_uncounted ? "#define OWN_UNCOUNTED 1\n"
+            : w->is_loose   ? "#define OWN_LOOSE 1\n"
+                            : "",
+            tally_own_prelude());
     fprintf(f, "#define OWN_T %s\n#define " OWN_THREADS " %u\n", t ? t : "float", w->threads);
     const struct own_functor *functor = choose_functor(&w->own, op);
     if (functor)
@@ -381,13 +385,14 @@ static enum outcome run_compiler(const struct work *w, bool is_old) {
     return WEXITSTATUS(word) == 0 ? COMPILED : REFUSED;
 }
 
-/* Compiles the text with elements that are counted. Where C++ does not take these classes for numbers, as in a template of
+/* Compiles the text with elements that are counted, first as strict about `c ? a : b` as C++. Where C++ does not take these classes for numbers, as in a template of
  * two equal types, it is compiled with plain numbers. The messages are of that, as its types are those of the text. */
 static bool compile(struct work *w, const struct own_options *o, tally_op op, tally_type type) {
     if (!write_cpp(w, o, op, type) || !write_places(w)) return false;
     enum outcome outcome = run_compiler(w, false);
-    if (outcome == REFUSED) {
-        w->is_uncounted = true;
+    for (unsigned try = 0; try < 2 && outcome == REFUSED; try++) {
+        w->is_loose = true;
+        w->is_uncounted = try == 1;
         if (!write_cpp(w, o, op, type)) return false;
         outcome = run_compiler(w, false);
     }

@@ -538,13 +538,15 @@ static void try_orders(struct own_judgement *j) {
         }
 }
 
-/* Tries other grids, if no length is wrong with the host's own. A grid sized to the device may have more blocks than a block has threads. */
+/* Tries other grids, if no length is wrong with the host's own. A grid sized to the device may have more blocks than a block has
+ * threads; where the kernel combines the blocks' values itself, more than twice as many, too. */
 static void try_grids(struct own_judgement *j, const struct pattern *p) {
     /* Elements a thread, of which the fourth part are 16-byte loads, and four of these are under way together. */
     enum { EACH = 14 };
     const unsigned b = j->host.block, grids[] = {1, 2, 3, b + 1, 2 * b + 3};
     if (j->host.form != OWN_WHOLE_GRID || j->session->options->grid || p->is != is_any) return;
-    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+    const size_t count = sizeof grids / sizeof *grids - !j->host.combines;
+    for (size_t i = 0; i < count; i++) {
         struct own_host h = j->host;
         struct own_run run;
         char values[160];

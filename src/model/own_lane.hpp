@@ -177,6 +177,9 @@ template <class A, class V> OWN_INLINE void put(A &&a, V v) {
         a = v;
 }
 
+template <class T> struct arm;
+template <class A, class T> constexpr bool is_wide_arm = false;
+template <class U, class T> constexpr bool is_wide_arm<arm<U>, T> = (U)0.5 != (U)0 && sizeof(U) > sizeof(T);
 /* In place of float and double. Any number becomes one silently; it becomes a number by a cast only, so that
  * `i < n ? x[i] : 0.0f` has one meaning. */
 template <class T> struct real {
@@ -184,7 +187,8 @@ template <class T> struct real {
     real() = default; /* a variable that nothing starts holds what own.c's flags put there */
     constexpr real(const real &) = default;
     template <class U> requires plain<U> constexpr OWN_INLINE real(U x) : v((T)x) {}
-    template <class U> requires element<U> OWN_INLINE real(U &&x) : v((T)x.v) {}
+    template <class U> requires(element<U> && !is_wide_arm<bare_t<U>, T>) OWN_INLINE real(U &&x) : v((T)x.v) {}
+    template <class U> requires is_wide_arm<bare_t<U>, T> explicit OWN_INLINE real(U &&x) : v((T)x.v) {}
     constexpr real &operator=(const real &) = default;
     template <class U> requires operand<U> OWN_INLINE real &operator=(U &&x) {
         v = (T)get(x);
@@ -215,9 +219,10 @@ template <class T> struct whole {
     OWN_INLINE T operator--(int) { return v--; }
 };
 
-/* An arm of `c ? a : b` that is an element, or a plain float or double: OWN_ARM() stands around each arm of the text. Of two arms
- * one becomes the other's type, as C++ has it of numbers, and never both. So an arm becomes a number of a lesser type by a
- * cast only. */
+/* An arm of `c ? a : b` that is an integer of an array, or a plain double: OWN_ARM() stands around each arm of the text. Of two
+ * arms one becomes the other's type, as C++ has it of numbers, and never both. So an arm becomes a number of a lesser type by a
+ * cast only. A real stays what it is, the place, too: then `a > b ? a : b` has no branch. With OWN_LOOSE a double beside a real of
+ * 32 bits becomes such a real, for texts that start a float by one. */
 template <class A, class B> using common_t = decltype(A() + B());
 template <class A, class B> concept alike = sizeof(A) == sizeof(B) && ((A)0.5 == (A)0) == ((B)0.5 == (B)0) &&
                                             ((A)-1 < (A)0) == ((B)-1 < (B)0);
@@ -229,12 +234,14 @@ template <class T> struct arm {
     constexpr arm(const arm &) = default;
     template <class U> requires(plain<U> && !becomes<T, U> && becomes<U, T>) constexpr OWN_INLINE arm(U x) : v((T)x) {}
     template <class U> requires(!becomes<T, U> && becomes<U, T>) constexpr OWN_INLINE arm(const arm<U> &x) : v((T)x.v) {}
+    template <class U> requires(!becomes<T, U> && becomes<U, T>) OWN_INLINE arm(const real<U> &x) : v((T)x.v) {}
     constexpr arm &operator=(const arm &) & = default;
     template <class U> requires operand<U> OWN_INLINE arm &operator=(U &&x) & {
         v = (T)get(x);
         return *this;
     }
     template <class U> requires plain<U> constexpr explicit(!becomes<T, U>) OWN_INLINE operator U() const { return (U)v; }
+    template <class U> OWN_INLINE operator whole<U>() const { return whole<U>(v); }
 };
 template <class T> struct kind<arm<T>> { static constexpr int value = (T)0.5 != (T)0 ? 1 : 2; using type = T; };
 /* What is assigned to: no value of an operator, and no `c ? a : b`, for whose arms there are copies here. */
@@ -248,9 +255,14 @@ template <class V> using real_t = V;
 #define OWN_ARM
 #else
 #define OWN_ARM own::arm_of
-template <class A> constexpr OWN_INLINE auto arm_of(A &&a) {
-    if constexpr (element<A> || (plain<A> && (plain_t<A>)0.5 != (plain_t<A>)0))
+template <class A> requires(kind<bare_t<A>>::value == 1) constexpr OWN_INLINE A arm_of(A &&a) { return static_cast<A &&>(a); }
+template <class A> requires(kind<bare_t<A>>::value != 1) constexpr OWN_INLINE auto arm_of(A &&a) {
+    if constexpr (kind<bare_t<A>>::value == 2)
         return arm<plain_t<A>>(get(a), {});
+#ifndef OWN_LOOSE
+    else if constexpr (__is_same(bare_t<A>, double))
+        return arm<double>(a, {});
+#endif
     else
         return a;
 }

@@ -85,9 +85,11 @@ __global__ void numbers(const TYPE *in, TYPE *out, int n) {
 
 
 def needs_plain(dtype, case):
-    """Returns whether C++ makes an int of both arms, neither of which is one: such a text is compiled with plain numbers."""
+    """Returns whether the text is compiled with plain numbers: C++ makes an int of two arms, neither of which is one, or the
+    arms are elements of a float and a double."""
     small = [t for t in INTEGERS if t[1:] in ("8", "16")]
-    return ("?" in case[3] or "MINE" in case[3]) and dtype in small and case[2] in small and case[2] != dtype
+    chooses, other = "?" in case[3] or "MINE" in case[3], case[2]
+    return chooses and other != dtype and ({dtype, other} <= {*small} or ("r[0]" in case[3] and {dtype, other} == {*REALS}))
 
 
 def write_program(dtype, cases):
@@ -124,7 +126,7 @@ def test_elements_are_numbers(tally, tmp_path, dtype, is_plain):
     assert len(said) == len(cases)
     (tmp_path / "mine.cu").write_text(write_kernel(dtype, cases, said))
     found = tally.judged("explain", "--kernel", tmp_path / "mine.cu", "--dtype", dtype, "-n", 7, "--block", 32)
-    wraps = 2 ** int(dtype[1:]) # the number of the case, as far as an element holds it
+    wraps = 2 ** int(dtype[1:])  # the number of the case, as far as an element holds it
     bad = [(*cases[i], said[i]) for i in range((int(found["value"]) - 1) % wraps, len(cases), wraps)]
     assert found["correct"], bad
     assert is_plain or found["counts"]["operations"] >= 7, "the kernel is compiled with plain numbers"
