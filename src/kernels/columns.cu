@@ -45,7 +45,7 @@
 #include "store.h"
 
 #define STRANDS(p) ((p)->strands)
-#define FLIP(p)    ((key)(p)->values.flip)
+#define FLIP(p)    ((key)(p)->flip)
 #include "column_states.h"
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
@@ -126,7 +126,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         if (ADD_TILE(e, r) == 0) return;
         UNROLL
         for (u32 v = 0; v < vector; v++) {
-            clear_state(&a[v]);
+            a[v] = none();
             large[v] = 0;
         }
     }
@@ -231,13 +231,15 @@ INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *
     }
     const column_values *values = &p->values;
     for (u32 i = 0; i < values->count; i++) {
-        const u32 to = values->value[i] >> 8, width = width_of(to);
+        const u32 op = values->value[i] & 255, to = values->value[i] >> 8, width = width_of(to);
         u64 bits[VECTOR];
         UNROLL
-        for (u32 v = 0; v < vector; v++)
-            bits[v] = IS_FILLED(&p->values) && n[v] == 0
-                          ? value_of_nothing(values->value[i] & 255, to)
-                          : state_value(&a[v], values, n[v], values->value[i] & 255, to, &lost[v]);
+        for (u32 v = 0; v < vector; v++) {
+            const u32 is_none = IS_FILLED(values) && n[v] == 0;
+            if (IS_FILLED(values) && !is_none) lost[v] |= may_be_filled(&a[v]);
+            bits[v] = is_none ? value_of_none(values, op, to, &lost[v])
+                              : state_value(&a[v], values, n[v], 0, op, to, &lost[v]);
+        }
         store_unit(out + values->out[i] + place * (i64)(width / 8), width, p->out_column, vector,
                    bits);
     }
@@ -265,7 +267,7 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
         state a[VECTOR];
         UNROLL
         for (u32 v = 0; v < vector; v++)
-            clear_state(&a[v]);
+            a[v] = none();
         if (p->strands > 1) __syncthreads(); /* `scratch` has been read */
         if (is_there && first < last)
             add_rows(x + (p->x + (i64)slab * p->slab_step + (i64)column + (i64)first * p->row_step),
@@ -314,7 +316,7 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
         const u64 nth = (u64)tile * plan.width + s.unit;
         const u32 is_there = s.slab == 0 && nth < results;
         state a[VECTOR];
-        clear_state(&a[0]);
+        a[0] = none();
         for (u32 c = s.strand; is_there && c < plan.chunks; c += JOINED * plan.strands) {
             u64 words[JOINED][STATE_WORDS];
             UNROLL
@@ -328,7 +330,7 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
             UNROLL
             for (u32 i = 0; i < JOINED; i++) {
                 const state b = state_of_words(words[i]);
-                if (c + i * plan.strands < plan.chunks) merge_states(&a[0], &b);
+                if (c + i * plan.strands < plan.chunks) a[0] = merge(a[0], b);
             }
         }
         reduce_strands(plan.width, plan.strands, s.strand, s.slab < plan.depth, 1, a, scratch);
@@ -367,7 +369,7 @@ KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const colu
 #else
     UNROLL
     for (u32 v = 0; v < VECTOR; v++)
-        clear_state(&a[v]);
+        a[v] = none();
     ADD_TILE(e, 0);
 #endif
     lower_states(work, out, p, 0, column, VECTOR, a);

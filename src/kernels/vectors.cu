@@ -41,7 +41,7 @@
 #define GATHERS
 #define VARIES
 #define STRANDS(p) 1u
-#define FLIP(p)    ((key)(p)->values.flip)
+#define FLIP(p)    ((key)(p)->flip)
 #include "column_states.h"
 
 BEGINS_EARLY
@@ -155,24 +155,6 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
 
 /* ---- Values ----------------------------------------------------------------------------------------------- */
 
-/* Returns the value of no elements; *lost is set where there is none. */
-PURE u64 vector_of_nothing(const vectors_plan *p, u32 op, u32 to, u32 *lost) {
-#if defined(INDEXED)
-    *lost = 1;
-    return 0;
-#elif defined(FOLD_END) || defined(FOLD_ENDS)
-#if defined(FLOATING)
-    return float_infinity_bits(format_of(ELEMENT_TYPE), op == MAX);
-#else
-    state none;
-    clear_state(&none);
-    return state_value(&none, &p->values, 0, op, to, lost);
-#endif
-#else
-    return value_of_nothing(op, to);
-#endif
-}
-
 /* Writes the values of neighbouring columns of a part of n rows, which begins at the place `start`. A column whose value
  * is lost is left to parts.cu. */
 INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u32 part,
@@ -189,8 +171,8 @@ INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan 
         u64 bits[VECTOR];
         UNROLL
         for (u32 v = 0; v < vector; v++) {
-            bits[v] = n == 0 ? vector_of_nothing(p, op, to, &lost[v])
-                             : state_value(&a[v], values, n, op, to, &lost[v]);
+            bits[v] = n == 0 ? value_of_none(values, op, to, &lost[v])
+                             : state_value(&a[v], values, n, 0, op, to, &lost[v]);
 #if defined(INDEXED)
             if (p->absolute && n > 0 && (op == ARGMIN || op == ARGMAX))
                 bits[v] = p->order ? ((const GLOBAL u32 *)(work + p->order))[start + (u32)bits[v]]
@@ -238,7 +220,7 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
 #else
     UNROLL
     for (u32 v = 0; v < vector; v++)
-        clear_state(&a[v]);
+        a[v] = none();
 #if TESTS_LATER
     state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
     u32 large[VECTOR], before = 0, tested = row, tiles = 0;
@@ -298,7 +280,7 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
 #else
             UNROLL
             for (u32 v = 0; v < vector; v++)
-                clear_state(&a[v]);
+                a[v] = none();
 #if TESTS_LATER
             before = tiles = 0;
             wrong = 0;
@@ -421,7 +403,7 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                  begin += (u64)plan.slices * width) {
                 const u64 nth = begin + threadIdx.x % width;
                 state a[VECTOR];
-                clear_state(&a[0]);
+                a[0] = none();
                 for (u64 k = strand; nth < vectors && strand < strands && k < count;
                      k += JOINED * strands) {
                     u64 words[JOINED][STATE_WORDS];
@@ -436,7 +418,7 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                     UNROLL
                     for (u32 j = 0; j < JOINED; j++) {
                         const state b = state_of_words(words[j]);
-                        if (k + j * strands < count) merge_states(&a[0], &b);
+                        if (k + j * strands < count) a[0] = merge(a[0], b);
                     }
                 }
                 reduce_strands(width, strands, strand, 1, 1, a, scratch);

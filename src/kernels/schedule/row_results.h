@@ -40,7 +40,7 @@ __device__ void put_nothing(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *
     u32 lost = 0;
     UNROLL_NOT
     for (u32 v = 0; v < p->lower.values && !lost; v++) {
-        const u64 bits = value_of_none(VALUE_OP(p, v), VALUE_TYPE(p, v), &lost);
+        const u64 bits = value_of_none(&p->lower, VALUE_OP(p, v), VALUE_TYPE(p, v), &lost);
         if (!lost) put(out, p, v, row, bits);
     }
     if (lost) leave_row(work, p->left, row);

@@ -67,8 +67,8 @@ PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, 
     return is_nan ? float_nan_bits(format_of(ELEMENT_TYPE)) : bits;
 }
 /* Returns the identity: the infinity, or the least or the greatest integer. */
-PURE u64 value_of_none(u32 op, u32 to, u32 *lost) {
-    return element_of_key(op == MIN ? KEY_MOST : 0, TURN_NONE);
+PURE u64 value_of_none(const VALUES *p, u32 op, u32 to, u32 *lost) {
+    return element_of_key(HAS_LEAST && op == MIN ? KEY_MOST : 0, FLIP(p));
 }
 PURE u32 may_be_filled(const state *a) {
     return 0;

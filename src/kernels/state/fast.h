@@ -51,7 +51,7 @@ PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, 
     const double value = FAST_MEANS && op == MEAN ? (double)a->s / (double)n : (double)a->s;
     return value == value ? pair_shorter(value, to) : float_nan_bits(format_of(to));
 }
-PURE u64 value_of_none(u32 op, u32 to, u32 *lost) {
+PURE u64 value_of_none(const VALUES *p, u32 op, u32 to, u32 *lost) {
     return FAST_MEANS && op == MEAN ? float_nan_bits(format_of(to)) : 0;
 }
 PURE u32 may_be_filled(const state *a) {

@@ -60,7 +60,7 @@ PURE state state_of_words(const u64 *words) {
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
     return op == ARGMIN || op == ARGMAX ? a->at - first : key_bits(a->most, FLIP(p));
 }
-PURE u64 value_of_none(u32 op, u32 to, u32 *lost) {
+PURE u64 value_of_none(const VALUES *p, u32 op, u32 to, u32 *lost) {
     *lost = 1;
     return 0;
 }

@@ -96,7 +96,7 @@ PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, 
     *lost |= r.lost;
     return r.bits;
 }
-PURE u64 value_of_none(u32 op, u32 to, u32 *lost) {
+PURE u64 value_of_none(const VALUES *p, u32 op, u32 to, u32 *lost) {
     return op == MEAN ? float_nan_bits(format_of(to)) : 0;
 }
 PURE u32 may_be_filled(const state *a) {

@@ -1,0 +1,71 @@
+/*
+ * float_later.h - tiles of f64 that are added to double-doubles (float_sums.h) and looked at later: after BATCH tiles the
+ * thread tests whether something was lost. If so, the sum is within a bound or, where that is not finite, these tiles are
+ * added once more, to the state before them, element by element.
+ *
+ * Before including this header, include float_sums.h.
+ */
+#ifndef TALLY_STATE_FLOAT_LATER_H
+#define TALLY_STATE_FLOAT_LATER_H
+
+/* Copies the fields that add_tile() uses, so that they can stay in registers. */
+PURE void copy_sum(const state *from, state *to) {
+    to->sum.s = from->sum.s;
+#if LONG
+    to->sum.e = from->sum.e;
+#endif
+#if HAS_SQUARES
+    to->square = from->square;
+    to->rest = from->rest;
+#endif
+}
+
+/* Adds a tile to the states a[]. Returns not 0 if a double-double lost a bit. large[v] becomes at
+ * least the upper half of column v's second double in magnitude. */
+INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 *large) {
+    u64 wrong = 0;
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
+        UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        const double x = (double)widen(e[k * columns + v]);
+#if LONG
+        wrong |= pair_add(x, &a[v].sum.s, &a[v].sum.e);
+        const u32 rest = (u32)(double_bits(a[v].sum.e) >> 32) & 0x7fffffffu;
+        large[v] = rest > large[v] ? rest : large[v];
+#else
+        /* t = s + x is exact where t - s is x and t - x is s: the larger of s and x, whichever it is, is then taken
+         * from t without an error (Dekker). */
+        const double s = a[v].sum.s, t = s + x, back = t - s;
+        wrong |= (back != x) | (t - back != s);
+        a[v].sum.s = t;
+#endif
+        wrong |= add_square(x, &a[v]);
+    }
+    return wrong;
+}
+
+/* Ends a batch of the `count` rows that lie at `from`; `whole` is the state before it, if there was one, and `a` the
+ * state with it. If an addition was `wrong`, the sum is off by at most half of the second
+ * double's last bit for each row, which `large` bounds. If that is not finite, the batch is added
+ * to `whole` slowly instead. Both then have the same elements. */
+INLINED void check_batch(row_source from, u32 count, u32 vector, u64 wrong, u32 before, u32 *large,
+                         state *a, state *whole) {
+    UNROLL
+    for (u32 v = 0; v < vector; v++) {
+        if (!before) whole[v] = none();
+        if (wrong == 0) {
+            copy_sum(&a[v], &whole[v]);
+        } else if (large[v] < 0x7fe00000u) {
+            copy_sum(&a[v], &whole[v]);
+            whole[v].off = increased_bound(whole[v].off, double_from((u64)(large[v] + 1) << 32) *
+                                                             ((double)count * 0x1p-52));
+        } else {
+            add_slowly(column_of(from, v), count, &whole[v]);
+            copy_sum(&whole[v], &a[v]);
+        }
+        large[v] = 0;
+    }
+}
+
+#endif
