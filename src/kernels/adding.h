@@ -159,7 +159,7 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 
 /* A tile of 16-bit elements has too many for an unrolled loop's registers. So the loop is not unrolled,
  * and the tile lies in local memory, where an index picks elements. */
-#if defined(__CUDACC__) && CHAINED && !defined(TYPE_F32) && !defined(TYPE_F64)
+#if HAS_UNROLL_COUNTS && CHAINED && !defined(TYPE_F32) && !defined(TYPE_F64)
 #define UNROLL_UNFITTING _Pragma("unroll 4")
 #else
 #define UNROLL_UNFITTING UNROLL

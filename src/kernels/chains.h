@@ -46,7 +46,7 @@ typedef char chains_are_short_enough[CHAIN_LENGTH <= (TWO_PARTS ? 4 : 16) ? 1 : 
 #define ELEMENT_MANTISSA (ELEMENT_BITS - 1)
 
 /* x * x + c, where x * x is exact. */
-#if defined(__CUDACC__)
+#if HAS_FUSED_UNIT
 #define SQUARE_PLUS(x, c) fused(x, x, c)
 #else
 #define SQUARE_PLUS(x, c) ((x) * (x) + (c))

@@ -16,7 +16,7 @@
 
 #include "kernel.h"
 
-#if defined(__CUDACC__)
+#if HAS_PTX
 #define STAGES 3
 INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
     const u32 place = (u32)__cvta_generic_to_shared(to);

@@ -34,7 +34,7 @@
 #ifndef TALLY_DIALECT_H
 #define TALLY_DIALECT_H
 
-#define WARP 32u        /* threads of a warp */
+#define WARP 32u        /* threads of a warp, of any machine that kernels run on */
 #ifndef BLOCK_MAX       /* a host that compiles for one block size may say so, and reserve less */
 #define BLOCK_MAX 1024u /* the most threads of a block */
 #endif
@@ -58,6 +58,19 @@ typedef unsigned long long u64;
 #define UNIFORM(condition) (condition)
 #define COUNT_OPERATION()  ((void)0)
 #define FLOAT_ATOMIC_ADD   1 /* float and double have atomicAdd() */
+
+/* What it can, and others cannot: see below. */
+#define IN_CUDA               1
+#define HAS_PTX               1
+#define HAS_BALLOT            1
+#define HAS_ATOMIC_MAX        1
+#define HAS_UNROLL_COUNTS     1
+#define HAS_FUSED_UNIT        1
+#define RESERVES_LOCAL_MEMORY 1
+#define COMPILES_BY_PROBLEM   1
+#if defined(__CUDA_ARCH__)
+#define ABILITY __CUDA_ARCH__
+#endif
 
 /* Volatile reads and writes of global memory go to the cache that all multiprocessors share. */
 #define atomicLoad(p)     (*(volatile const word *)(p))
@@ -91,6 +104,8 @@ typedef ulong u64;
 #define UNIFORM(condition) 1
 #define COUNT_OPERATION()  ((void)0)
 #define FLOAT_ATOMIC_ADD   0
+
+#define COMPILES_BY_PROBLEM 1
 
 #define __global__             __kernel
 #define __device__             static inline
@@ -157,6 +172,32 @@ ATOMICS(u64, atom_add, atom_and, atom_or, atom_xor, atom_xchg, atom_cmpxchg)
 
 #error "plain C: include the words' meanings for your machine before a kernel"
 
+#endif
+
+/* Capabilities that texts ask for: 0 where a machine's words above do not say otherwise.
+ *   IN_CUDA                the text is CUDA C
+ *   ABILITY                the compute capability times 10, such as 900
+ *   HAS_PTX                asm() takes PTX
+ *   HAS_BALLOT             __ballot_sync()
+ *   HAS_ATOMIC_MAX         atomicMax() of u32 and u64
+ *   HAS_UNROLL_COUNTS      _Pragma("unroll 4")
+ *   HAS_FUSED_UNIT         fused() takes one instruction
+ *   RESERVES_LOCAL_MEMORY  a thread's arrays take memory for every thread that the device can have
+ *   COMPILES_BY_PROBLEM    programs are compiled for a problem's defines, and not once for all */
+#ifndef IN_CUDA
+#define IN_CUDA               0
+#define HAS_PTX               0
+#define HAS_BALLOT            0
+#define HAS_ATOMIC_MAX        0
+#define HAS_UNROLL_COUNTS     0
+#define HAS_FUSED_UNIT        0
+#define RESERVES_LOCAL_MEMORY 0
+#endif
+#ifndef COMPILES_BY_PROBLEM
+#define COMPILES_BY_PROBLEM 0
+#endif
+#ifndef ABILITY
+#define ABILITY 0
 #endif
 
 #define ONLY_WARPS(condition) UNIFORM(condition) /* the same, where only warps are meant */

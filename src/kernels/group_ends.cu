@@ -65,14 +65,14 @@ OVERLOADED u64 atomicCAS(__local u64 *p, u64 expected, u64 v) {
     return atom_cmpxchg(p, expected, v);
 }
 #endif
-#if defined(__CUDACC__)
+#if HAS_ATOMIC_MAX
 #define read_cell(p) (*(volatile const cell *)(p))
 #else
 #define read_cell(p) atomicCAS(p, (cell)0, (cell)0)
 #endif
 
 /* *p becomes the greater of itself and v: a cell in the block's shared memory, and a word of the workspace. */
-#if defined(__CUDACC__)
+#if HAS_ATOMIC_MAX
 __device__ void raise_cell(SHARED cell *p, cell v) {
     atomicMax(p, v);
 }

@@ -11,7 +11,7 @@
 
 #include "kernel.h"
 
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#if ABILITY >= 900
 #define NUMBER_BITS 16u /* of the numbers compared */
 #define TWO_NUMBERS(name, instruction)                                                             \
     PURE u32 name(u32 a, u32 b) {                                                                  \

@@ -31,7 +31,7 @@
 #define TALLY_PATH_UNLESS(name, rule, why) ((void)0)
 #endif
 
-#if defined(__CUDACC__)
+#if IN_CUDA
 #define UNROLL     _Pragma("unroll")
 #define UNROLL_NOT _Pragma("unroll 1")
 #ifndef BLOCKS_A_UNIT
@@ -83,7 +83,7 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #define high_product(a, b) ((u64)((unsigned __int128)(a) * (b) >> 64))
 #endif
 
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#if ABILITY >= 900
 #define BEGINS_EARLY extern "C" __device__ const u32 begins_early = 1;
 INLINED void let_next_begin(void) {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -106,7 +106,7 @@ INLINED void wait_for_earlier(void) {
  * this one counted sees all of this thread's earlier writes, and those of threads it has met at a
  * barrier since. This thread sees the same of the threads that it finds counted. */
 INLINED u64 count_one(GLOBAL u64 *counter) {
-#if defined(__CUDACC__)
+#if HAS_PTX
     u64 before;
     asm volatile("atom.add.acq_rel.gpu.global.u64 %0, [%1], 1;"
                  : "=l"(before)
@@ -121,7 +121,7 @@ INLINED u64 count_one(GLOBAL u64 *counter) {
 #endif
 }
 
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
+#if ABILITY >= 800
 /* The sum, the OR, or the greatest of a warp's values, returned to all its lanes at once. A sum of 64 bits is made of
  * fields: 32 fields of 27 bits add up to less than 2^32. */
 #define WARP_AT_ONCE 1
@@ -145,7 +145,7 @@ PURE u32 warp_most(u32 w) {
 /* Returns w, and hides from the compiler that it does. So the compiler computes values of w anew
  * instead of keeping them in registers that other values need. */
 PURE u32 anew(u32 w) {
-#if defined(__CUDACC__)
+#if HAS_PTX
     asm volatile("" : "+r"(w));
 #endif
     return w;

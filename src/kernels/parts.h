@@ -142,7 +142,7 @@ __device__ u64 count_of_row(const GLOBAL u64 *work, u64 counts, u32 are_wide, u6
 
 /* Whether elements may have been filled in, and whether rows lie apart: they do not where LOOSE is not defined, but for
  * machines whose kernels are compiled only once. */
-#if defined(LOOSE) || !(defined(__CUDACC__) || defined(__OPENCL_VERSION__))
+#if defined(LOOSE) || !COMPILES_BY_PROBLEM
 #define IS_FILLED(p) ((p)->filled)
 #define IS_APART(p)  ((p)->apart)
 #else

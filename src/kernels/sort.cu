@@ -45,7 +45,7 @@
 BEGINS_EARLY
 
 /* Lanes of a warp of the block. */
-#if BLOCK % 32 == 0
+#if BLOCK % WARP == 0
 #define LANES(warp) WARP
 #else
 #define LANES(warp) (BLOCK - (warp)*WARP < WARP ? BLOCK - (warp)*WARP : WARP)
@@ -301,7 +301,7 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
 }
 
 /* Of the lanes of a warp which have the same digit and a key: *before of them come before this one, *all are all. */
-#if defined(__CUDACC__) && BLOCK % 32 == 0
+#if HAS_BALLOT && BLOCK % WARP == 0
 #define SYNC_WARP() __syncwarp()
 #define VOTES       1
 INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, u32 *before,

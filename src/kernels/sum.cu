@@ -76,7 +76,7 @@ PURE u32 word_of(const u64 *record, u32 i) {
 
 /* A block's words in shared memory: a row of them for each warp where a warp's lanes can be added up at once, else one
  * row for all threads. */
-#define BY_WARPS (WARP_AT_ONCE && BLOCK >= 32)
+#define BY_WARPS (WARP_AT_ONCE && BLOCK >= WARP)
 #define ROWS     (BY_WARPS ? WARPS : 1)
 
 /* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */

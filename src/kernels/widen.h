@@ -15,7 +15,7 @@ typedef float real;
 #endif
 
 PURE real widen(element e) {
-#if defined(TYPE_F16) && defined(__CUDACC__)
+#if defined(TYPE_F16) && HAS_PTX
     real f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(e));
     return f;

@@ -57,7 +57,7 @@ PURE pack_range pack_range_of(aligned_elements at, u64 s, u32 n) {
 
 /* Returns to all lanes a word with bit i set if lane i's `yes` is not 0. */
 INLINED u32 warp_votes(u32 yes) {
-#if defined(__CUDACC__)
+#if HAS_BALLOT
     return __ballot_sync(FULL_WARP, yes);
 #else
     u32 votes = (u32)(yes != 0) << (threadIdx.x % WARP);

@@ -8,7 +8,7 @@
 #define TALLY_SCHEDULE_ROW_STAGE_H
 
 /* Packs of the warp's stage: 9 KB, 216 KB for the 24 warps of a multiprocessor that has 227; else 6 KB. */
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#if ABILITY >= 900
 #define STAGE_PACKS (18 * WARP)
 #else
 #define STAGE_PACKS (STAGES * LOADS * WARP)
