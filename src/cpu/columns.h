@@ -11,13 +11,14 @@
 #ifndef TALLY_CPU_COLUMNS_H
 #define TALLY_CPU_COLUMNS_H
 
+#include "base/types.h"
 #include "cpu/tuning.h"
 #include "problem/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define COLUMN_TYPES (TALLY_F64 + 1)
+#define COLUMN_TYPES TYPE_ROWS
 /* The words that summing SEGMENTS_PIECE elements by running totals takes (segments.c). */
 #define SEGMENTS_ROOM (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
 

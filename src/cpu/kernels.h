@@ -8,6 +8,7 @@
 #ifndef TALLY_CPU_KERNELS_H
 #define TALLY_CPU_KERNELS_H
 
+#include "base/types.h"
 #include "tally.h"
 #include <stddef.h>
 
@@ -26,7 +27,7 @@ typedef void pair_kernel(const void *x, const void *y, size_t n, void *state);
  * is none. */
 typedef size_t find_kernel(const void *x, size_t n, uint64_t bits);
 
-#define TYPES (TALLY_F64 + 1) /* tables are by element type; NULL without a kernel */
+#define TYPES TYPE_ROWS /* tables are by element type; NULL without a kernel */
 
 struct cpu_kernels {
     const char *isa;

@@ -20,6 +20,7 @@
 #ifndef TALLY_GPU_QUEUE_H
 #define TALLY_GPU_QUEUE_H
 
+#include "base/types.h"
 #include "gpu/area.h"
 #include "gpu/recipe.h"
 #include "gpu/tuning.h"
@@ -112,18 +113,18 @@ struct queue {
     struct gpu_memory *result; /* two words for each of two values */
     volatile uint64_t *seen;   /* the same words as the host sees them; or NULL */
 
-    struct kernels known[RECIPES_MAX][TALLY_F64 + 1]; /* found before: by recipe and type */
+    struct kernels known[RECIPES_MAX][TYPE_ROWS]; /* found before: by recipe and type */
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                         /* parts.c */
     struct gpu_kernel *sort[SORT_KERNELS];                          /* parts.c */
     struct gpu_kernel *filled[FILLED_KERNELS];                      /* filled.c */
-    struct gpu_kernel *columns[2][COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
+    struct gpu_kernel *columns[2][COLUMNS_FOLDS][TYPE_ROWS][4]; /* columns.c: its names[] */
     struct known_columns *known_columns;                            /* columns.c; or NULL */
-    struct gpu_kernel *vectors[COLUMNS_FOLDS][TALLY_F64 + 1][3];    /* vectors.c: its names[] */
-    struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];      /* groups.c */
-    struct rows_kernels rows[2][ROWS_KINDS][TALLY_F64 + 1]; /* rows.c; [1]: the loose ones */
+    struct gpu_kernel *vectors[COLUMNS_FOLDS][TYPE_ROWS][3];    /* vectors.c: its names[] */
+    struct gpu_kernel *groups[GROUPS_FOLDS][TYPE_ROWS][6];      /* groups.c */
+    struct rows_kernels rows[2][ROWS_KINDS][TYPE_ROWS]; /* rows.c; [1]: the loose ones */
     struct gpu_kernel *terms[TERMS_KERNELS], *rank_barrier, *add_up; /* terms.c */
     struct gpu_kernel *pack, *settle, *allreduce, *allreduce_few;    /* words.c */
 };

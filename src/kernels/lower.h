@@ -9,6 +9,8 @@
 #ifndef TALLY_KERNELS_LOWER_H
 #define TALLY_KERNELS_LOWER_H
 
+#include "../base/table.h"
+
 #include "tuning.h"
 
 #include "result.h"
@@ -20,7 +22,9 @@
 #include "plan.h"
 
 /* Types and operators, numbered as in include/tally.h. */
-enum { I8 = 1, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
+#define NUMBERED(NAME, name, kind, bits) NAME,
+enum { NO_TYPE, TALLY_TYPES(NUMBERED) TYPE_ROWS };
+#undef NUMBERED
 enum {
     SUM = 1,
     PROD,
@@ -55,16 +59,25 @@ ORDER_KEYS(u64)
 
 /* ---- Types -------------------------------------------------------------------------------------- */
 
+/* A bit for each type that is a float, that is signed; two bits for its width: log2 of its bytes. */
+#define ONE_OF_FLOATING                    2
+#define ONE_OF_SIGNED                      1
+#define ONE_OF_UNSIGNED                    0
+#define FLOAT_BIT(NAME, name, kind, bits)  | (u32)(ONE_OF_##kind == 2) << NAME
+#define SIGNED_BIT(NAME, name, kind, bits) | (u32)(ONE_OF_##kind == 1) << NAME
+#define WIDTH_BITS(NAME, name, kind, bits)                                                         \
+    | (u32)((bits) == 8 ? 0 : (bits) == 16 ? 1 : (bits) == 32 ? 2 : 3) << 2 * NAME
+
 PURE u32 is_float(u32 type) {
-    return type >= F16;
+    return ((0u TALLY_TYPES(FLOAT_BIT)) >> type) & 1;
 }
 
 PURE u32 is_signed(u32 type) {
-    return type <= I64;
+    return ((0u TALLY_TYPES(SIGNED_BIT)) >> type) & 1;
 }
 
 PURE u32 width_of(u32 type) {
-    return type >= F32 ? 32u << (type - F32) : type >= F16 ? 16 : 8u << ((type - 1) % 4);
+    return 8u << (((0u TALLY_TYPES(WIDTH_BITS)) >> 2 * type) & 3);
 }
 
 PURE float_format format_of(u32 type) {
@@ -109,7 +122,7 @@ typedef struct lower_scratch {
 
 /* Declares a kernel's scratch for lowering. One thread of a block uses it, so it may be the block's.
  * On CUDA it is in shared memory, which is faster than the local memory of a thread's arrays. */
-#if defined(__CUDACC__)
+#if RESERVES_LOCAL_MEMORY
 #define SHARED_LOWER_SCRATCH __shared__ lower_scratch
 #else
 #define SHARED_LOWER_SCRATCH lower_scratch

@@ -38,7 +38,7 @@ PURE void pair_merge(pair *a, const pair *b) {
  * *lost if p does not determine them. */
 PURE u64 pair_value(const pair *p, u64 n, u32 mean, u32 to, u32 *lost) {
     const float_format f = format_of(to);
-    if (p->seen == PAIR_MIXED && p->e == 0 && p->s != 0 && !mean && to >= F32 &&
+    if (p->seen == PAIR_MIXED && p->e == 0 && p->s != 0 && !mean && (to == F32 || to == F64) &&
         exponent_field(p->s) < HUGE_FIELD) /* most sums */
         return to == F64 ? double_bits(p->s) : (u64)float_bits((float)p->s);
     if (p->seen & PAIR_NAN || (p->seen & PAIR_PLUS && p->seen & PAIR_MINUS))

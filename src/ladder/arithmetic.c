@@ -4,7 +4,7 @@
  */
 #include "ladder/arithmetic.h"
 
-#include "base/table.h"
+#include "base/types.h"
 #include "ladder/host_dialect.h"
 
 #include <string.h>
@@ -17,10 +17,10 @@
                  [TALLY_MIN] = &name##_min_arithmetic, [TALLY_MAX] = &name##_max_arithmetic,       \
                  [TALLY_AND] = &name##_and_arithmetic, [TALLY_OR] = &name##_or_arithmetic,         \
                  [TALLY_XOR] = &name##_xor_arithmetic},
-static const ladder_arithmetic *const rows[TALLY_F64 + 1][TALLY_XOR + 1] = {TALLY_TYPES(ROW)};
+static const ladder_arithmetic *const rows[TYPE_ROWS][TALLY_XOR + 1] = {TALLY_TYPES(ROW)};
 
 const ladder_arithmetic *ladder_arithmetic_of(tally_type type, tally_op op) {
-    return (unsigned)type <= TALLY_F64 && (unsigned)op <= TALLY_XOR ? rows[type][op] : NULL;
+    return (unsigned)type < TYPE_ROWS && (unsigned)op <= TALLY_XOR ? rows[type][op] : NULL;
 }
 
 double ladder_magnitude(tally_type type, const void *x, uint64_t n) {
