@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct columns_layout {
-    unsigned fold;   /* which of column_folds[] */
+    const struct fold *fold;
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
@@ -51,7 +51,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
     const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t at_once = (uint64_t)units * column_folds[l->fold].blocks;
+    const uint64_t at_once = (uint64_t)units * l->fold->blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
     const uint64_t across = column->length / vector_of(l);
     const uint64_t tiles = parts_of(across, width);
@@ -72,7 +72,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     l->groups = (unsigned)groups;
     l->chunks = (unsigned)chunks;
     l->chunk = (unsigned)chunk;
-    l->words = chunks > 1 ? chunks * s->results * column_folds[l->fold].words : 0;
+    l->words = chunks > 1 ? chunks * s->results * l->fold->words : 0;
     const uint64_t tasks = tiles * groups * chunks;
     const double done = (double)tasks / (double)at_once,
                  took = (double)parts_of(tasks, at_once) + COLUMNS_UNEVEN;
@@ -171,10 +171,11 @@ static struct known_columns *place_of(const struct queue *queue, const struct co
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
     memset(l, 0, sizeof *l);
     if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
-        !find_column_fold(s->p, &l->fold, &l->type))
+        !(l->fold = fold_for(BY_COLUMNS, s->p)))
         return false;
+    l->type = fold_type(l->fold, s->p);
     const bool has_slabs = s->keeps > 1;
-    const struct columns_key key = {.fold = l->fold,
+    const struct columns_key key = {.fold = fold_number(l->fold),
                                     .type = (uint64_t)l->type,
                                     .results = s->results,
                                     .each = s->each,
@@ -202,7 +203,7 @@ static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 
 /* Returns whether the program has a kernel for few rows: all but those of sums of f64. */
 static bool has_few(const struct columns_layout *l) {
-    return l->type != TALLY_F64 || column_folds[l->fold].monoids != MONOID_BIT(MONOID_SUM);
+    return l->type != TALLY_F64 || l->fold->monoids != MONOID_BIT(MONOID_SUM);
 }
 
 #if defined(TALLY_DEBUG)
@@ -215,25 +216,17 @@ static const char *never_columns(const struct path_table *t, const unsigned at[P
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (!find_column_fold(&p, &l.fold, &l.type)) return "columns have no fold for it";
+    if (!(l.fold = fold_for(BY_COLUMNS, &p))) return "columns have no fold for it";
+    l.type = fold_type(l.fold, &p);
     return at[0] == FEW && !has_few(&l) ? "sums of f64 have no such kernel" : NULL;
 }
 PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path_ops, &path_types);
 #endif
 
 static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
-                                 const struct columns_layout *l) {
-    const bool filled = filled_matters(shape);
-    struct gpu_kernel **known = queue->columns[filled][l->fold][l->type], *found[KERNELS] = {0};
-    const struct column_fold *f = &column_folds[l->fold];
-    struct gpu_program *program = NULL;
-    if (known[0]) return TALLY_OK;
-    tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "columns.cu",
-                                        f->define, f->count, filled, l->type, &program);
-    for (unsigned i = 0; i < (has_few(l) ? KERNELS : FEW) && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
-    if (s == TALLY_OK) memcpy(known, found, sizeof found);
-    return s;
+                                 const struct columns_layout *l, struct gpu_kernel *const **out) {
+    return fold_kernels(queue, BY_COLUMNS, l->fold, filled_matters(shape), l->type, names,
+                        has_few(l) ? KERNELS : FEW, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct columns_layout *l,
@@ -277,9 +270,9 @@ static tally_status enqueue(struct parts_run *run) {
     struct columns_layout layout, *l = &layout;
     columns_plan plan, joined;
     lay_out(queue, call->s, l);
-    tally_status s = find_kernels(queue, call->s, l);
+    struct gpu_kernel *const *kernel;
+    tally_status s = find_kernels(queue, call->s, l, &kernel);
     if (s != TALLY_OK) return s;
-    struct gpu_kernel *const *kernel = queue->columns[filled_matters(call->s)][l->fold][l->type];
     make_plan(run, l, &plan);
     joined = plan;
     joined.width = l->join_width;
@@ -322,8 +315,9 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct columns_layout l;
     if (!queue->known_columns) /* (without it, all is laid out again each time) */
         queue->known_columns = calloc(KNOWN_COLUMNS, sizeof *queue->known_columns);
+    struct gpu_kernel *const *found;
     lay_out(queue, s, &l);
-    return find_kernels(queue, s, &l);
+    return find_kernels(queue, s, &l, &found);
 }
 
 const struct strategy columns_strategy = {takes, words, prepare, enqueue, false, NULL};

@@ -2,6 +2,7 @@
 #include "gpu/groups.h"
 
 #include "base/types.h"
+#include "gpu/folds.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -16,122 +17,7 @@
 #define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
 #define TILE_A_THREAD       8 /* elements: kernels/groups.cu */
 
-/* ---- Which problems ------------------------------------------------------------------------ */
-
-enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8, LONG = 16 };
-
-#define GIVES(op) (1u << TALLY_##op)
-
-/* The kernel file and its defines for problems of exactly these monoids and of these values.
- * `extremes` is a result of problem_ends(). */
-static const struct fold {
-    unsigned monoids, extremes;
-    unsigned values; /* GIVES()s */
-    int types; /* BY_SIZE: of integers their size is all that counts; SHORT: up to 32 bits; LONG: 64 */
-    const char *file;
-    size_t count;
-    const char *define[3];
-    unsigned words; /* of a group's record; 0: as GROUPS_RECORD() says, and two more */
-    unsigned cell;  /* bytes of a cell; 0: as an element's key */
-    bool twice;     /* the last of the words, which has no cell, is found by a sweep of its own */
-} folds[] = {
-    {MONOID_BIT(MONOID_SUM),
-     0,
-     GIVES(SUM) | GIVES(MEAN),
-     FLOATS,
-     "groups.cu",
-     1,
-     {"OP_SUM"},
-     0,
-     4,
-     false},
-    {MONOID_BIT(MONOID_SUM), 0, GIVES(SUM), INTEGERS, "groups.cu", 1, {"OP_SUM"}, 0, 4, false},
-    {MONOID_BIT(MONOID_EXTREMES),
-     1,
-     GIVES(MIN) | GIVES(MAX),
-     FLOATS | INTEGERS | BY_SIZE,
-     "group_ends.cu",
-     2,
-     {"FOLD_END", "OP_MIN"},
-     1,
-     0,
-     false},
-    {MONOID_BIT(MONOID_EXTREMES),
-     2,
-     GIVES(MIN) | GIVES(MAX),
-     FLOATS | INTEGERS | BY_SIZE,
-     "group_ends.cu",
-     2,
-     {"FOLD_ENDS", "OP_MIN"},
-     2,
-     0,
-     false},
-    {MONOID_BIT(MONOID_EXTREMES),
-     1 | WANT_INDEX,
-     GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
-     FLOATS | INTEGERS | BY_SIZE | SHORT,
-     "group_ends.cu",
-     3,
-     {"FOLD_END", "INDEXED", "OP_MIN"},
-     1,
-     8,
-     false},
-    {MONOID_BIT(MONOID_EXTREMES),
-     1 | WANT_INDEX,
-     GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
-     FLOATS | INTEGERS | BY_SIZE | LONG,
-     "group_ends.cu",
-     3,
-     {"FOLD_END", "INDEXED", "OP_MIN"},
-     2,
-     8,
-     true},
-    {MONOID_BIT(MONOID_NONZERO),
-     0,
-     GIVES(COUNT) | GIVES(NONZERO) | GIVES(ANY) | GIVES(ALL),
-     FLOATS | INTEGERS | BY_SIZE,
-     "group_ends.cu",
-     2,
-     {"FOLD_COUNT", "OP_MIN"},
-     2,
-     4,
-     false},
-    {0,
-     0,
-     GIVES(COUNT),
-     FLOATS | INTEGERS | BY_SIZE,
-     "group_ends.cu",
-     2,
-     {"FOLD_COUNT", "OP_MIN"},
-     2,
-     4,
-     false},
-};
-_Static_assert(sizeof folds / sizeof *folds == GROUPS_FOLDS, "queue.h");
-
-static bool fits(const struct fold *f, const struct problem *p) {
-    const bool floats = type_is_float(p->type);
-    if (f->monoids != p->monoids || f->extremes != problem_ends(p)) return false;
-    if (!(f->types & (floats ? FLOATS : INTEGERS))) return false;
-    if (f->types & (type_size(p->type) > 4 ? SHORT : LONG)) return false;
-    for (unsigned v = 0; v < p->values; v++)
-        if (!(f->values >> p->value[v].op & 1) ||
-            (p->value[v].op == TALLY_SUM && floats != type_is_float(p->value[v].type)))
-            return false;
-    return true;
-}
-
-static const struct fold *fold_of(const struct problem *p) {
-    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
-        if (fits(&folds[i], p)) return &folds[i];
-    return NULL;
-}
-
-static tally_type type_of(const struct fold *f, const struct problem *p) {
-    static const tally_type by_size[] = {
-        [1] = TALLY_U8, [2] = TALLY_U16, [4] = TALLY_U32, [8] = TALLY_U64};
-    return f->types & BY_SIZE && !type_is_float(p->type) ? by_size[type_size(p->type)] : p->type;
-}
+/* ---- Sizes ----------------------------------------------------------------------------- */
 
 static unsigned bits_of(const struct shaped *s) {
     return 8 * (unsigned)type_size(s->p->type);
@@ -158,14 +44,15 @@ static unsigned cell_bytes(const struct fold *f, const struct shaped *s, bool wi
 static bool takes(const struct queue *queue, const struct shaped *s) {
     const struct problem *p = s->p;
     if (CPU_SHAPED(queue->block) || !queue->facts->has_uniform_branches) return false;
-    if (s->cut != TALLY_GROUPS || s->sorted || !shape_is_flat(s) || !fold_of(p)) return false;
+    if (s->cut != TALLY_GROUPS || s->sorted || !shape_is_flat(s) || !fold_for(BY_GROUPS, p))
+        return false;
     if (p->values > GROUPS_VALUES || s->n == 0 || s->n >= ELEMENTS_MOST) return false;
     return s->results < GROUPS_MOST &&
            (s->results <= GROUPS_FREE || s->n / s->results >= GROUPS_MEAN_LEAST);
 }
 
 static uint64_t words(const struct queue *queue, const struct shaped *s) {
-    const unsigned own = fold_of(s->p)->words;
+    const unsigned own = fold_for(BY_GROUPS, s->p)->words;
     (void)queue;
     return (own ? own : GROUPS_RECORD(type_is_float(s->p->type), bits_of(s)) + 2) *
            (uint64_t)s->results;
@@ -184,19 +71,18 @@ static bool has_kernel(const struct fold *f, const struct problem *p, int kernel
                                : true;
 }
 
+static tally_status find_kernels(struct queue *queue, const struct shaped *s,
+                                 struct gpu_kernel *const **out) {
+    const struct fold *f = fold_for(BY_GROUPS, s->p);
+    const char *own[KERNELS];
+    for (int i = 0; i < KERNELS; i++)
+        own[i] = has_kernel(f, s->p, i) ? names[i] : NULL;
+    return fold_kernels(queue, BY_GROUPS, f, false, fold_type(f, s->p), own, KERNELS, out);
+}
+
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
-    const struct fold *f = fold_of(s->p);
-    const tally_type type = type_of(f, s->p);
-    struct gpu_kernel **known = queue->groups[f - folds][type], *found[KERNELS] = {0};
-    struct gpu_program *program = NULL;
-    if (known[LOWER]) return TALLY_OK;
-    tally_status status = recipe_build_typed(queue->api, queue->gpu, queue->block, f->file,
-                                             f->define, f->count, false, type, &program);
-    for (int i = 0; i < KERNELS && status == TALLY_OK; i++)
-        if (has_kernel(f, s->p, i))
-            status = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
-    if (status == TALLY_OK) memcpy(known, found, sizeof found);
-    return status;
+    struct gpu_kernel *const *found;
+    return find_kernels(queue, s, &found);
 }
 
 #if defined(TALLY_DEBUG)
@@ -209,8 +95,9 @@ static const char *never_groups(const struct path_table *t, const unsigned at[PA
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (!fold_of(&p)) return "groups have no fold for it";
-    return has_kernel(fold_of(&p), &p, (int)at[0]) ? NULL : "the fold has no such kernel";
+    if (!fold_for(BY_GROUPS, &p)) return "groups have no fold for it";
+    return has_kernel(fold_for(BY_GROUPS, &p), &p, (int)at[0]) ? NULL
+                                                               : "the fold has no such kernel";
 }
 PATH_TABLE(groups_paths, "groups on a GPU", never_groups, &kernel_axis, &path_ops, &path_types);
 #endif
@@ -273,14 +160,14 @@ static tally_status enqueue(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *call = run->call;
     const struct shaped *s = call->s;
-    const struct fold *f = fold_of(s->p);
+    const struct fold *f = fold_for(BY_GROUPS, s->p);
     struct groups_plan plan;
     make_plan(run, &plan);
     const int which = share_out(f, s, &plan);
     const bool is_few = which != MANY;
-    tally_status status = prepare(queue, s);
+    struct gpu_kernel *const *kernel;
+    tally_status status = find_kernels(queue, s, &kernel);
     if (status != TALLY_OK) return status;
-    struct gpu_kernel *const *kernel = queue->groups[f - folds][type_of(f, s->p)];
     const struct gpu_argument adding[] = {BUFFER(call->x), BUFFER(call->ids), BUFFER(call->mask),
                                           BUFFER(call->work), VALUE(plan)};
     const struct gpu_argument lowering[] = {BUFFER(call->work), BUFFER(call->out), VALUE(plan)};

@@ -84,6 +84,7 @@ void queue_close(struct queue *queue) {
     forget_users(queue);
     forget_heads(queue);
     free(queue->known_columns);
+    free(queue->folds);
     *queue = (struct queue){0};
 }
 

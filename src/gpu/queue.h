@@ -47,8 +47,6 @@ struct layout {
 
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */
 #define SORT_KERNELS  4 /* of kernels/sort.cu */
-#define COLUMNS_FOLDS 7 /* folds.c */
-#define GROUPS_FOLDS  8 /* groups.c */
 
 /* Of a recipe: `reduce` and, where there is one, `alone`; of the canonical tree's `leaves` and `nodes`, and the same
  * two for the trees of many rows (parts.h). */
@@ -59,12 +57,8 @@ struct kernels {
 
 struct lower_plan;    /* kernels/plan.h */
 struct known_columns; /* columns.c */
+struct known_folds;   /* folds.c */
 
-/* Of a program of kernels/rows.cu. */
-struct rows_kernels {
-    struct gpu_kernel *rows, *shorts, *join, *few;
-};
-#define ROWS_KINDS     9 /* rows.c */
 #define FILLED_KERNELS 2 /* filled.c */
 #define TERMS_KERNELS  5 /* terms.c */
 
@@ -117,14 +111,11 @@ struct queue {
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
-    struct gpu_kernel *part[PARTS_KERNELS];                         /* parts.c */
-    struct gpu_kernel *sort[SORT_KERNELS];                          /* parts.c */
-    struct gpu_kernel *filled[FILLED_KERNELS];                      /* filled.c */
-    struct gpu_kernel *columns[2][COLUMNS_FOLDS][TYPE_ROWS][4]; /* columns.c: its names[] */
-    struct known_columns *known_columns;                            /* columns.c; or NULL */
-    struct gpu_kernel *vectors[COLUMNS_FOLDS][TYPE_ROWS][3];    /* vectors.c: its names[] */
-    struct gpu_kernel *groups[GROUPS_FOLDS][TYPE_ROWS][6];      /* groups.c */
-    struct rows_kernels rows[2][ROWS_KINDS][TYPE_ROWS]; /* rows.c; [1]: the loose ones */
+    struct gpu_kernel *part[PARTS_KERNELS];                          /* parts.c */
+    struct gpu_kernel *sort[SORT_KERNELS];                           /* parts.c */
+    struct gpu_kernel *filled[FILLED_KERNELS];                       /* filled.c */
+    struct known_columns *known_columns;                             /* columns.c; or NULL */
+    struct known_folds *folds;                                       /* folds.c; or NULL */
     struct gpu_kernel *terms[TERMS_KERNELS], *rank_barrier, *add_up; /* terms.c */
     struct gpu_kernel *pack, *settle, *allreduce, *allreduce_few;    /* words.c */
 };

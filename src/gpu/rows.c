@@ -3,6 +3,7 @@
 
 #include "base/types.h"
 #include "gpu/filled.h"
+#include "gpu/folds.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -11,97 +12,6 @@
 #define PIECE_MOST  (1u << 30)
 #define FEW_AT_ONCE 4  /* rows that a lane of `few_rows` takes at once: LOADS of rows.cu */
 #define EDGE_WORDS  11 /* the most words that a piece leaves for `join_rows` */
-#define VALUES_MOST 4  /* of a problem of sums and squares */
-
-/* A program of rows.cu: its defines, and which problems it is for. */
-struct rows_kind {
-    const char *words[2];
-    size_t count;
-    bool (*is_for)(const struct problem *p);
-};
-
-static bool only(const struct problem *p, unsigned set, unsigned values) {
-    return p->monoids == set && p->values >= 1 && p->values <= values;
-}
-
-/* Sums and means of floats, as results of the elements' type: the kernels write no other. */
-static bool sums_floats(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_SUM), 1) && type_is_float(p->type) &&
-           (p->value[0].op == TALLY_SUM || p->value[0].op == TALLY_MEAN) &&
-           p->value[0].type == p->type;
-}
-
-/* Returns whether the elements are floats, and all values of their type and by these operators, a
- * bit each. */
-static bool gives_only(const struct problem *p, unsigned ops) {
-    if (!type_is_float(p->type)) return false;
-    for (unsigned v = 0; v < p->values; v++)
-        if (!(ops >> p->value[v].op & 1) || p->value[v].type != p->type) return false;
-    return true;
-}
-
-static bool sums_magnitudes(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_MAGNITUDES), 1) && gives_only(p, 1u << TALLY_NORM1);
-}
-
-static bool sums_squares(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_SQUARES), 2) &&
-           gives_only(p, 1u << TALLY_SUMSQ | 1u << TALLY_NORM2);
-}
-
-static bool sums_both(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES), VALUES_MOST) &&
-           gives_only(p, 1u << TALLY_SUM | 1u << TALLY_MEAN | 1u << TALLY_SUMSQ |
-                             1u << TALLY_NORM2 | 1u << TALLY_VAR | 1u << TALLY_STD);
-}
-
-static bool sums_integers(const struct problem *p) {
-    if (!only(p, MONOID_BIT(MONOID_SUM), 1) || type_is_float(p->type)) return false;
-    if (p->value[0].op == TALLY_MEAN) return p->value[0].type == TALLY_F64;
-    return p->value[0].op == TALLY_SUM && !type_is_float(p->value[0].type);
-}
-
-static bool sums_fast(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_FAST), 1) && p->value[0].op == TALLY_SUM &&
-           p->value[0].type == p->type;
-}
-
-static bool finds_ends(const struct problem *p) {
-    if (!only(p, MONOID_BIT(MONOID_EXTREMES), 2)) return false;
-    for (unsigned v = 0; v < p->values; v++)
-        if ((p->value[v].op != TALLY_MIN && p->value[v].op != TALLY_MAX) ||
-            p->value[v].type != p->type)
-            return false;
-    return true;
-}
-
-static bool finds_least(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_EXTREMES), 1) && p->value[0].op == TALLY_ARGMIN;
-}
-
-static bool finds_greatest(const struct problem *p) {
-    return only(p, MONOID_BIT(MONOID_EXTREMES), 1) && p->value[0].op == TALLY_ARGMAX;
-}
-
-static const struct rows_kind kinds[] = {
-    {{"OP_SUM"}, 1, sums_floats},
-    {{"OP_SUM"}, 1, sums_integers},
-    {{"LIFT_MAGNITUDE", "OP_SUM"}, 2, sums_magnitudes},
-    {{"LIFT_SQUARE", "OP_SUM"}, 2, sums_squares},
-    {{"LIFT_MOMENTS", "OP_SUM"}, 2, sums_both},
-    {{"FAST", "OP_SUM"}, 2, sums_fast},
-    {{"OP_MIN"}, 1, finds_ends},
-    {{"INDEXED", "OP_MIN"}, 2, finds_least},
-    {{"INDEXED", "OP_MAX"}, 2, finds_greatest},
-};
-#define KINDS (sizeof kinds / sizeof *kinds)
-_Static_assert(KINDS <= ROWS_KINDS, "queue.h");
-
-static const struct rows_kind *kind_for(const struct problem *p) {
-    for (size_t i = 0; i < KINDS; i++)
-        if (kinds[i].is_for(p)) return &kinds[i];
-    return NULL;
-}
 
 static uint64_t elements_of(const struct shaped *s) {
     return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
@@ -128,7 +38,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     if (!parts_are_contiguous(s) && !(lie_apart(s) && parts_are_many(queue, elements_of(s))))
         return false;
     if (s->cut == TALLY_GROUPS && (!s->sorted || s->skip_outside)) return false;
-    return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
+    return fold_for(BY_ROWS, s->p) != NULL;
 }
 
 /* Returns whether the rows are for `short_rows`, where a warp takes many at a time and checks their
@@ -212,30 +122,19 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
     return pieces_of(queue, s) * EDGE_WORDS;
 }
 
-static tally_status find(struct queue *queue, const struct shaped *shape,
-                         const struct rows_kernels **out) {
-    const struct problem *p = shape->p;
-    const struct rows_kind *kind = kind_for(p);
-    const bool loose = filled_matters(shape) || !parts_are_contiguous(shape);
-    struct rows_kernels *known = &queue->rows[loose][kind - kinds][p->type];
-    struct gpu_program *program = NULL;
-    tally_status s = TALLY_OK;
-    *out = known;
-    if (known->rows) return TALLY_OK;
-    struct rows_kernels found = {0};
-    s = recipe_build_typed(queue->api, queue->gpu, queue->block, "rows.cu", kind->words,
-                           kind->count, loose, p->type, &program);
-    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
-    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "short_rows", &found.shorts);
-    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
-    if (s == TALLY_OK && !problem_has(p, MONOID_SQUARES))
-        s = queue->api->kernel(queue->gpu, program, "few_rows", &found.few);
-    if (s == TALLY_OK) *known = found;
-    return s;
+enum { WHOLE, SHORT, JOIN, FEW, KERNELS };
+static const char *const names[KERNELS] = {
+    [WHOLE] = "rows", [SHORT] = "short_rows", [JOIN] = "join_rows", [FEW] = "few_rows"};
+
+static tally_status find(struct queue *queue, const struct shaped *s,
+                         struct gpu_kernel *const **out) {
+    const bool loose = filled_matters(s) || !parts_are_contiguous(s);
+    return fold_kernels(queue, BY_ROWS, fold_for(BY_ROWS, s->p), loose, s->p->type, names,
+                        problem_has(s->p, MONOID_SQUARES) ? FEW : KERNELS, out);
 }
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
-    const struct rows_kernels *found;
+    struct gpu_kernel *const *found;
     return find(queue, s, &found);
 }
 
@@ -245,17 +144,14 @@ static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
 }
 
 #if defined(TALLY_DEBUG)
-enum { WHOLE, SHORT, FEW, JOIN };
-static const char *const kernel_names[] = {
-    [WHOLE] = "rows", [SHORT] = "short_rows", [FEW] = "few_rows", [JOIN] = "join_rows"};
-static const struct path_axis kernel_axis = PATH_AXIS(kernel_names);
+static const struct path_axis kernel_axis = PATH_AXIS(names);
 static const char *never_rows(const struct path_table *t, const unsigned at[PATH_AXES]) {
     struct problem p;
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
     if (type_size(p.type) == 1) return "elements of a byte are left to other kernels";
-    if (!kind_for(&p)) return "rows have no program for it";
+    if (!fold_for(BY_ROWS, &p)) return "rows have no program for it";
     return at[0] == FEW && problem_has(&p, MONOID_SQUARES) ? "few_rows is not for squares" : NULL;
 }
 PATH_TABLE(rows_paths, "rows on a GPU", never_rows, &kernel_axis, &path_ops, &path_types);
@@ -264,7 +160,7 @@ PATH_TABLE(rows_paths, "rows on a GPU", never_rows, &kernel_axis, &path_ops, &pa
 static tally_status enqueue(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *c = run->call;
-    const struct rows_kernels *kernels;
+    struct gpu_kernel *const *kernel;
     struct parts_plan *plan = &run->plan;
     plan->piece = piece_of(queue, c->s);
     plan->pieces = pieces_of(queue, c->s);
@@ -278,12 +174,12 @@ static tally_status enqueue(struct parts_run *run) {
     }
     const struct gpu_argument arguments[] = {BUFFER(c->x), BUFFER(run->offsets), BUFFER(c->work),
                                              BUFFER(c->out), VALUE(*plan)};
-    tally_status s = find(queue, c->s, &kernels);
+    tally_status s = find(queue, c->s, &kernel);
     if (s == TALLY_OK && are_few(c->s)) {
         TALLY_PATH_OF_VALUE(rows_paths, c->s->p, FEW);
         const uint64_t most = warps_of(queue, c->s) * WARP;
         const uint64_t lanes = ((uint64_t)c->s->results + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
-        return queue->api->launch(queue->gpu, kernels->few,
+        return queue->api->launch(queue->gpu, kernel[FEW],
                                   blocks_for(queue, lanes < most ? lanes : most), block_of(queue),
                                   arguments, 5);
     }
@@ -291,11 +187,11 @@ static tally_status enqueue(struct parts_run *run) {
     if (has_cuts(queue, c->s)) TALLY_PATH_OF_VALUE(rows_paths, c->s->p, JOIN);
     if (c->s->filled) TALLY_PATH("rows of a filled copy");
     if (s == TALLY_OK)
-        s = queue->api->launch(queue->gpu, are_short(c->s) ? kernels->shorts : kernels->rows,
+        s = queue->api->launch(queue->gpu, are_short(c->s) ? kernel[SHORT] : kernel[WHOLE],
                                blocks_for(queue, plan->pieces * WARP), block_of(queue), arguments,
                                5);
     if (s == TALLY_OK && has_cuts(queue, c->s))
-        s = queue->api->launch(queue->gpu, kernels->join, blocks_for(queue, plan->pieces),
+        s = queue->api->launch(queue->gpu, kernel[JOIN], blocks_for(queue, plan->pieces),
                                block_of(queue), arguments + 1, 4);
     return s;
 }

@@ -15,7 +15,7 @@
 #define TEAM_UNITS 32 /* of a team, at most: those of a warp */
 
 struct vectors_layout {
-    unsigned fold;   /* which of column_folds[] */
+    const struct fold *fold;
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     uint64_t slabs, columns;
@@ -56,8 +56,9 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct vectors_layout *l) {
     memset(l, 0, sizeof *l);
     if (!CPU_SHAPED(queue->block) && queue->block % TEAM_UNITS != 0) return false; /* whole warps */
-    if (!queue->facts->doubles || !has_columns(s) || !find_column_fold(s->p, &l->fold, &l->type))
+    if (!queue->facts->doubles || !has_columns(s) || !(l->fold = fold_for(BY_VECTORS, s->p)))
         return false;
+    l->type = fold_type(l->fold, s->p);
     const bool has_slabs = s->keeps > 1 || s->kept[0].x != 1;
     const struct extent *column = has_slabs && s->keeps == 1 ? NULL : &s->kept[s->keeps - 1];
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
@@ -74,7 +75,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct ve
     l->pieces = (unsigned)parts_of((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART, l->piece);
     l->heads = 0;
     l->edges = (l->pieces + 1) / 2;
-    l->words = l->edges + 2 * (uint64_t)l->pieces * column_folds[l->fold].words * s->vectors;
+    l->words = l->edges + 2 * (uint64_t)l->pieces * l->fold->words * s->vectors;
     return true;
 }
 
@@ -89,27 +90,17 @@ static const char *const kernel_names[KERNELS] = {
 static const struct path_axis kernel_axis = PATH_AXIS(kernel_names);
 static const char *never_vectors(const struct path_table *t, const unsigned at[PATH_AXES]) {
     struct problem p;
-    unsigned fold;
-    tally_type type;
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    return find_column_fold(&p, &fold, &type) ? NULL : "columns have no fold for it";
+    return fold_for(BY_VECTORS, &p) ? NULL : "columns have no fold for it";
 }
 PATH_TABLE(vectors_paths, "vectors on a GPU", never_vectors, &kernel_axis, &path_ops, &path_types);
 #endif
 
-static tally_status find_kernels(struct queue *queue, const struct vectors_layout *l) {
-    struct gpu_kernel **known = queue->vectors[l->fold][l->type], *found[KERNELS] = {0};
-    const struct column_fold *f = &column_folds[l->fold];
-    struct gpu_program *program = NULL;
-    if (known[0]) return TALLY_OK;
-    tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "vectors.cu",
-                                        f->define, f->count, false, l->type, &program);
-    for (unsigned i = 0; i < KERNELS && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
-    if (s == TALLY_OK) memcpy(known, found, sizeof found);
-    return s;
+static tally_status find_kernels(struct queue *queue, const struct vectors_layout *l,
+                                 struct gpu_kernel *const **out) {
+    return fold_kernels(queue, BY_VECTORS, l->fold, false, l->type, names, KERNELS, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct vectors_layout *l,
@@ -153,10 +144,10 @@ static tally_status enqueue(struct parts_run *run) {
     struct vectors_layout l;
     vectors_plan plan;
     lay_out(queue, call->s, &l);
-    tally_status s = find_kernels(queue, &l);
+    struct gpu_kernel *const *kernel;
+    tally_status s = find_kernels(queue, &l, &kernel);
     if (s != TALLY_OK) return s;
     make_plan(run, &l, &plan);
-    struct gpu_kernel *const *kernel = queue->vectors[l.fold][l.type];
     const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(run->offsets),
                                            BUFFER(call->work), BUFFER(call->out), VALUE(plan)};
     const struct gpu_argument joining[] = {BUFFER(run->offsets), BUFFER(call->work),
@@ -191,7 +182,8 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct vectors_layout l;
     lay_out(queue, s, &l);
-    return find_kernels(queue, &l);
+    struct gpu_kernel *const *found;
+    return find_kernels(queue, &l, &found);
 }
 
 const struct strategy vectors_strategy = {takes, words, prepare, enqueue, false, NULL};
