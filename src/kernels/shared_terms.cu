@@ -21,7 +21,7 @@
 
 #include "terms.h"
 
-#include "two_sum.h"
+#include "certain/two_sum.h"
 
 #include "plan.h"
 

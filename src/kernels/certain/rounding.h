@@ -13,7 +13,7 @@
 #ifndef TALLY_CERTAIN_ROUNDING_H
 #define TALLY_CERTAIN_ROUNDING_H
 
-#include "../two_sum.h"
+#include "two_sum.h"
 
 /* Returns the exponent field of a double: 2047 for infinities and NaNs. */
 PURE i32 exponent_field(double x) {
