@@ -197,12 +197,16 @@ INLINED void add_all_slowly(batch *b, state *whole, u32 columns, u32 count, row_
     begin_batch(b, columns);
 }
 
-/* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
-INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
-                      row_source from) {
-#if HAS_SQUARES
-#if LONG
-    u32 most[VECTOR], outside = b->room < rows;
+/* Notes that a tile of `rows` rows is in the batch. */
+PURE void count_tile(batch *b, u32 rows) {
+    b->room -= rows;
+    b->used = 1;
+}
+
+#if HAS_SQUARES && LONG
+/* Returns whether a tile does not fit the columns' windows; most[v] becomes the upper half of the largest magnitude. */
+INLINED u32 is_outside(const batch *b, const element *e, u32 columns, u32 rows, u32 *most) {
+    u32 outside = b->room < rows;
     UNROLL
     for (u32 v = 0; v < columns; v++) {
         most[v] = 0;
@@ -213,24 +217,22 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
         }
         outside |= most[v] >> 20 > b->high[v];
     }
-    if (outside) {
+    return outside;
+}
+
+/* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
+INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+                      row_source from) {
+    u32 most[VECTOR];
+    u64 lost = 0;
+    if (is_outside(b, e, columns, rows, most)) {
         if (b->used) flush_batch(b, columns, whole);
         if (!open_window(b, columns, e, rows * columns, most)) {
-#else
-    u32 most = NO_MOST, least = NO_LEAST;
-    bound_magnitudes(e, rows * columns, &most, &least);
-    if (most > b->most || least < b->least || b->room < rows) {
-        if (b->used) flush_batch(b, columns, whole);
-        if (!open_window(b, columns, most, least)) {
-#endif
             add_all_slowly(b, whole, columns, count, from);
             return;
         }
     }
-    b->room -= rows;
-    b->used = 1;
-#if LONG
-    u64 lost = 0;
+    count_tile(b, rows);
     UNROLL
     for (u32 k = 0; k < rows; k++)
         UNROLL
@@ -249,31 +251,59 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
     for (u32 k = 0; k < rows; k++)
         lost |= double_bits(e[k * columns + v]) << 1;
     b->rough |= (u32)(lost | lost >> 32);
-#else
-    if (b->base != 0) {
+}
+
+#elif HAS_SQUARES
+/* Adds a tile to sums, and to squares above the batch's base. */
+INLINED void add_above_base(batch *b, const element *e, u32 columns, u32 rows) {
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
         UNROLL
-        for (u32 k = 0; k < rows; k++)
-            UNROLL
-        for (u32 v = 0; v < columns; v++) {
-            const double x = (double)widen(e[k * columns + v]);
-            b->sum[v] += x;
-            add_below(x, &b->square[v], &b->rest[v]);
-        }
-    } else {
+    for (u32 v = 0; v < columns; v++) {
+        const double x = (double)widen(e[k * columns + v]);
+        b->sum[v] += x;
+        add_below(x, &b->square[v], &b->rest[v]);
+    }
+}
+
+/* Adds a tile to sums and squares with their errors. */
+INLINED void add_with_errors(batch *b, const element *e, u32 columns, u32 rows) {
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
         UNROLL
-        for (u32 k = 0; k < rows; k++)
-            UNROLL
-        for (u32 v = 0; v < columns; v++) {
-            const double x = (double)widen(e[k * columns + v]);
-            double error;
-            b->sum[v] = two_sum(b->sum[v], x, &error);
-            b->error[v] += error;
-            b->square[v] = two_sum(b->square[v], x * x, &error);
-            b->rest[v] += error;
+    for (u32 v = 0; v < columns; v++) {
+        const double x = (double)widen(e[k * columns + v]);
+        double error;
+        b->sum[v] = two_sum(b->sum[v], x, &error);
+        b->error[v] += error;
+        b->square[v] = two_sum(b->square[v], x * x, &error);
+        b->rest[v] += error;
+    }
+}
+
+/* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
+INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+                      row_source from) {
+    u32 most = NO_MOST, least = NO_LEAST;
+    bound_magnitudes(e, rows * columns, &most, &least);
+    if (most > b->most || least < b->least || b->room < rows) {
+        if (b->used) flush_batch(b, columns, whole);
+        if (!open_window(b, columns, most, least)) {
+            add_all_slowly(b, whole, columns, count, from);
+            return;
         }
     }
-#endif
+    count_tile(b, rows);
+    if (b->base != 0)
+        add_above_base(b, e, columns, rows);
+    else
+        add_with_errors(b, e, columns, rows);
+}
+
 #else
+/* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
+INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+                      row_source from) {
     u32 most = b->most, least = b->least;
     bound_magnitudes(e, rows * columns, &most, &least);
     const i32 spread = spread_of(most, least, OF_SEVERAL_SUMS);
@@ -285,8 +315,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
             return;
         }
     }
-    b->room -= rows;
-    b->used = 1;
+    count_tile(b, rows);
     b->most = most;
     b->least = least;
     if (plain_sums_are_exact(spread, BATCH_LOG)) {
@@ -305,7 +334,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
             b->error[v] += error;
         }
     }
-#endif
 }
+#endif
 
 #endif
