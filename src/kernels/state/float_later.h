@@ -11,13 +11,7 @@
 /* Copies the fields that add_tile() uses, so that they can stay in registers. */
 PURE void copy_sum(const state *from, state *to) {
     to->sum.s = from->sum.s;
-#if LONG
     to->sum.e = from->sum.e;
-#endif
-#if HAS_SQUARES
-    to->square = from->square;
-    to->rest = from->rest;
-#endif
 }
 
 /* Adds a tile to the states a[]. Returns not 0 if a double-double lost a bit. large[v] becomes at
@@ -28,19 +22,9 @@ INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 *lar
     for (u32 k = 0; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < columns; v++) {
-        const double x = (double)widen(e[k * columns + v]);
-#if LONG
-        wrong |= pair_add(x, &a[v].sum.s, &a[v].sum.e);
+        wrong |= add_finite((double)widen(e[k * columns + v]), &a[v]);
         const u32 rest = (u32)(double_bits(a[v].sum.e) >> 32) & 0x7fffffffu;
         large[v] = rest > large[v] ? rest : large[v];
-#else
-        /* t = s + x is exact where t - s is x and t - x is s: the larger of s and x, whichever it is, is then taken
-         * from t without an error (Dekker). */
-        const double s = a[v].sum.s, t = s + x, back = t - s;
-        wrong |= (back != x) | (t - back != s);
-        a[v].sum.s = t;
-#endif
-        wrong |= add_square(x, &a[v]);
     }
     return wrong;
 }

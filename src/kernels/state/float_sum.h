@@ -254,6 +254,9 @@ PURE state finish(const batch *k, u64 start) {
 
 /* ---- Values ---- */
 
+/* Why sums with squares do not occur, or NULL. */
+#define NO_SQUARES (HAS_SQUARES ? NULL : "a sum without squares is exact or lost")
+
 /* A value's bits; `lost` is not 0 if the state does not determine them. */
 typedef struct lowered {
     u64 bits;
@@ -298,9 +301,9 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     }
     if (HAS_SQUARES) {
         if (s.tag & TAG_ROUGH)
-            TALLY_PATH("rough sums");
+            TALLY_PATH_UNLESS("rough sums", NULL, NO_SQUARES);
         else
-            TALLY_PATH("exact sums");
+            TALLY_PATH_UNLESS("exact sums", NULL, NO_SQUARES);
         if (op == SUMSQ || op == NORM2 || op == VAR || op == STD) {
             r.bits = squares_value(s, n, op, correction, exponent, to, &r.lost);
             return r;

@@ -37,43 +37,12 @@ typedef struct lowered {
 typedef char batches_are_short_enough[BATCH_ROWS <= 1u << BATCH_LOG ? 1 : -1];
 #endif
 
-/* The sum of elements, and that of squares. sum.s is -0 as long as all elements are, as additions
- * of doubles keep that. So `seen` needs no PAIR_MIXED. */
-typedef struct state {
-    pair sum;
-#if HAS_SQUARES
-    double square, rest;
-#elif LONG
-    float off; /* how far the sum may be off, at most */
-#endif
-} state;
-
 /* Flags of `seen` besides PAIR_...s.
  *
  * ROUGH, with squares only: the sums may have errors within rough_bound() (certain/variance.h). Batches of 64 shorter
  * floats that are too far apart to be exact begin at 0, and lose less than f64. */
 #define ROUGH    32u
 #define SIGNLESS 64u /* a batch's zeros may all have been -0 */
-
-PURE state none(void) {
-    state a;
-    a.sum.s = -0.0;
-    a.sum.e = 0;
-    a.sum.seen = 0;
-#if HAS_SQUARES
-    a.square = a.rest = 0;
-#elif LONG
-    a.off = 0;
-#endif
-    return a;
-}
-
-#if LONG && !HAS_SQUARES
-/* Returns a bound that is at least as large as both together. */
-PURE float increased_bound(float off, double by) {
-    return by == 0 ? off : (off + (float)by) * 1.000001f + 0x1p-100f;
-}
-#endif
 
 PURE element pad(void) {
 #if defined(TYPE_F64) || defined(TYPE_F32)
@@ -83,43 +52,149 @@ PURE element pad(void) {
 #endif
 }
 
-/* Adds the square of a finite number. Returns not 0 if that loses a bit, as pair_add() does. The
- * square of an f64 is a double-double, if it is not too small (lift.h). */
-PURE u64 add_square(double x, state *a) {
-#if HAS_SQUARES
-    const double square = x * x;
-    u64 wrong = pair_add(square, &a->square, &a->rest);
-#if LONG
-    wrong |= pair_add(fused(x, x, -square), &a->square, &a->rest);
-    wrong |= x != 0 && exponent_field(square) < 1023 - 960;
-#endif
-    return wrong;
-#else
-    return 0;
-#endif
+/* Each kind of sums defines, besides none(), merge(), state_word() and state_of_words(): add_finite(), which adds a finite
+ * number and returns not 0 if that loses a bit; add_any(), which adds any number, and notes infinities, NaNs and lost bits
+ * in `seen`; settle_pairs(), which makes the second doubles less than half of the first ones' last bits. sum.s is -0 as
+ * long as all elements are, as additions of doubles keep that. So `seen` needs no PAIR_MIXED. */
+
+PURE pair no_pair(void) {
+    const pair p = {-0.0, 0, 0};
+    return p;
+}
+PURE pair pair_of_words(const u64 *words) {
+    const pair p = {double_from(words[0]), double_from(words[1]), (u32)words[2]};
+    return p;
+}
+PURE u64 pair_word(const pair *p, u32 k) {
+    return k == 0 ? double_bits(p->s) : k == 1 ? double_bits(p->e) : p->seen;
 }
 
-/* Adds any element, and notes infinities, NaNs and lost bits in `seen`. */
+#if HAS_SQUARES /* ---- sums of elements, and of squares ---- */
+
+typedef struct state {
+    pair sum;
+    double square, rest;
+} state;
+
+PURE state none(void) {
+    const state a = {no_pair(), 0, 0};
+    return a;
+}
+
+/* The square of an f64 is a double-double, if it is not too small (lift.h). */
+PURE u64 add_finite(double x, state *a) {
+    const double square = x * x;
+    u64 wrong = pair_add(x, &a->sum.s, &a->sum.e) | pair_add(square, &a->square, &a->rest);
+    if (!LONG) return wrong;
+    wrong |= pair_add(fused(x, x, -square), &a->square, &a->rest);
+    return wrong | (x != 0 && exponent_field(square) < 1023 - 960);
+}
+
 PURE void add_any(state *a, double x) {
-#if HAS_SQUARES
     if (exponent_field(x) == NOT_FINITE)
         pair_add_any(&a->sum, x);
     else if (exponent_field(x) >= 1023 + 450)
         a->sum.seen |= PAIR_LOST; /* its square might be infinite */
-    else if ((pair_add(x, &a->sum.s, &a->sum.e) | add_square(x, a)) != 0)
+    else if (add_finite(x, a) != 0)
         a->sum.seen |= ROUGH;
-#else
-    pair_add_any(&a->sum, x);
-#endif
 }
 
-/* Makes the second doubles less than half of the first ones' last bits. */
 PURE void settle_pairs(state *a) {
-#if HAS_SQUARES
     a->square = two_sum(a->square, a->rest, &a->rest);
     if (a->sum.seen & ROUGH) a->sum.s = two_sum(a->sum.s, a->sum.e, &a->sum.e);
-#endif
 }
+
+PURE state merge(state a, state b) {
+    a.sum.seen |= b.sum.seen;
+    u64 rough = pair_add(b.sum.s, &a.sum.s, &a.sum.e);
+    if (b.sum.e != 0) rough |= pair_add(b.sum.e, &a.sum.s, &a.sum.e); /* 0 would make 0 of -0 */
+    rough |= pair_add(b.square, &a.square, &a.rest) | pair_add(b.rest, &a.square, &a.rest);
+    if (rough != 0) a.sum.seen |= ROUGH;
+    settle_pairs(&a);
+    return a;
+}
+
+PURE u64 state_word(const state *a, u32 k) {
+    return k > 2 ? double_bits(k == 3 ? a->square : a->rest) : pair_word(&a->sum, k);
+}
+PURE state state_of_words(const u64 *words) {
+    const state a = {pair_of_words(words), double_from(words[3]), double_from(words[4])};
+    return a;
+}
+
+#elif LONG /* ---- sums of f64, within a bound ---- */
+
+typedef struct state {
+    pair sum;
+    float off; /* how far the sum may be off, at most */
+} state;
+
+PURE state none(void) {
+    const state a = {no_pair(), 0};
+    return a;
+}
+
+/* Returns a bound that is at least as large as both together. */
+PURE float increased_bound(float off, double by) {
+    return by == 0 ? off : (off + (float)by) * 1.000001f + 0x1p-100f;
+}
+
+PURE u64 add_finite(double x, state *a) {
+    return pair_add(x, &a->sum.s, &a->sum.e);
+}
+PURE void add_any(state *a, double x) {
+    pair_add_any(&a->sum, x);
+}
+PURE void settle_pairs(state *a) {}
+
+PURE state merge(state a, state b) {
+    double error, f, g;
+    a.sum.seen |= b.sum.seen;
+    a.sum.s = two_sum(a.sum.s, b.sum.s, &error);
+    a.sum.e = two_sum(two_sum(a.sum.e, b.sum.e, &f), error, &g);
+    if (!(a.sum.e - a.sum.e == 0)) a.sum.seen |= PAIR_LOST; /* it has overflowed */
+    a.off =
+        increased_bound(increased_bound(a.off, (double)b.off), magnitude_of(f) + magnitude_of(g));
+    return a;
+}
+
+PURE u64 state_word(const state *a, u32 k) {
+    return k == 2 ? (u64)float_bits(a->off) << 32 | a->sum.seen : pair_word(&a->sum, k);
+}
+PURE state state_of_words(const u64 *words) {
+    const state a = {pair_of_words(words), float_from((u32)(words[2] >> 32))};
+    return a;
+}
+
+#else /* ---- sums of shorter floats ---- */
+
+typedef struct state {
+    pair sum;
+} state;
+
+PURE state none(void) {
+    const state a = {no_pair()};
+    return a;
+}
+PURE u64 add_finite(double x, state *a) {
+    return pair_add(x, &a->sum.s, &a->sum.e);
+}
+PURE void add_any(state *a, double x) {
+    pair_add_any(&a->sum, x);
+}
+PURE void settle_pairs(state *a) {}
+PURE state merge(state a, state b) {
+    pair_merge(&a.sum, &b.sum);
+    return a;
+}
+PURE u64 state_word(const state *a, u32 k) {
+    return pair_word(&a->sum, k);
+}
+PURE state state_of_words(const u64 *words) {
+    const state a = {pair_of_words(words)};
+    return a;
+}
+#endif
 
 /* Adds the first `count` rows of one column to a double-double, ROWS_MOST at a time. Elements at which it loses a bit
  * are added once more by add_any(). */
@@ -133,7 +208,7 @@ SELDOM void add_slowly(row_source from, u32 count, state *a) {
             x[k] = first + k < count ? (double)widen(*row_at(from, first + k)) : -0.0;
         UNROLL
         for (u32 k = 0; k < ROWS_MOST; k++)
-            wrong |= pair_add(x[k], &sum.sum.s, &sum.sum.e) | add_square(x[k], &sum);
+            wrong |= add_finite(x[k], &sum);
         if (wrong == 0)
             *a = sum;
         else
@@ -144,114 +219,105 @@ SELDOM void add_slowly(row_source from, u32 count, state *a) {
     settle_pairs(a);
 }
 
-PURE state merge(state a, state b) {
+/* ---- Values ---- */
+
+/* Each kind of sums defines lower_by_kind(), which returns whether it gives *r, a value that a pair alone does not; and
+ * quick_value(), which returns whether plain arithmetic gives most values' bits. */
+
 #if HAS_SQUARES
-    a.sum.seen |= b.sum.seen;
-    u64 rough = pair_add(b.sum.s, &a.sum.s, &a.sum.e);
-    if (b.sum.e != 0) rough |= pair_add(b.sum.e, &a.sum.s, &a.sum.e); /* 0 would make 0 of -0 */
-    rough |= pair_add(b.square, &a.square, &a.rest) | pair_add(b.rest, &a.square, &a.rest);
-    if (rough != 0) a.sum.seen |= ROUGH;
-    settle_pairs(&a);
+/* Returns the bits of a value that squares have a part in; `special`: flags of infinities and NaNs. */
+PURE u64 squares_value(state a, u32 special, double rough, u64 n, u32 op, u32 to, double ddof,
+                       u32 *lost) {
+    const float_format f = format_of(to);
+    const ball sum = {a.square, a.rest, rough * a.square};
+    if (special && (op == VAR || op == STD || special & PAIR_NAN)) return float_nan_bits(f);
+    if (special) return float_infinity_bits(f, 0);
+    if (op == VAR || op == STD)
+        return variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD, to, rough,
+                              lost);
+    if (op == NORM2) return norm_value(a.square, a.rest, to, rough * a.square, lost);
+    return rough == 0 ? doubles_value(a.square, a.rest, n, 0, to, 0, lost)
+                      : ball_value(sum, to, lost);
+}
+
+PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 exponent, lowered *r) {
+    const u32 special = a->sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
+    const double rough = a->sum.seen & ROUGH ? rough_bound(n) : 0;
+    r->lost = (a->sum.seen & ROUGH && a->square == 0) || (a->sum.seen & PAIR_LOST) != 0;
+    if (rough != 0)
+        TALLY_PATH("rough sums");
+    else
+        TALLY_PATH("exact sums");
+    if (op == VAR || op == STD || op == SUMSQ || op == NORM2) {
+        u32 far = 0;
+        const double ddof = ddof_of(correction, exponent, &far);
+        if (op == VAR || op == STD) r->lost |= far;
+        r->bits = squares_value(*a, special, rough, n, op, to, ddof, &r->lost);
+        return 1;
+    }
+    r->lost |= rough != 0 || (a->sum.seen & SIGNLESS && a->square == 0);
+    a->sum.seen &= ~(ROUGH | SIGNLESS);
+    return 0;
+}
 #elif LONG
-    double error, f, g;
-    a.sum.seen |= b.sum.seen;
-    a.sum.s = two_sum(a.sum.s, b.sum.s, &error);
-    a.sum.e = two_sum(two_sum(a.sum.e, b.sum.e, &f), error, &g);
-    if (!(a.sum.e - a.sum.e == 0)) a.sum.seen |= PAIR_LOST; /* it has overflowed */
-    a.off =
-        increased_bound(increased_bound(a.off, (double)b.off), magnitude_of(f) + magnitude_of(g));
+PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 exponent, lowered *r) {
+    ball sum;
+    if (a->off == 0 || (a->sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)) != 0) return 0;
+    TALLY_PATH("a sum within a bound");
+    sum.s = two_sum(a->sum.s, a->sum.e, &sum.e);
+    sum.b = (double)a->off;
+    const u32 is_negative = sum.s < 0;
+    if (is_negative) {
+        sum.s = -sum.s;
+        sum.e = -sum.e;
+    }
+    r->lost = (a->sum.seen & PAIR_LOST) != 0;
+    r->bits = ball_value(op == MEAN ? ball_quotient(sum, (double)n) : sum, to, &r->lost) |
+              (is_negative ? float_sign(format_of(to)) : 0);
+    return 1;
+}
 #else
-    pair_merge(&a.sum, &b.sum);
-#endif
-    return a;
+PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 exponent, lowered *r) {
+    return 0;
 }
-
-PURE u64 state_word(const state *a, u32 k) {
-#if HAS_SQUARES
-    if (k > 2) return double_bits(k == 3 ? a->square : a->rest);
 #endif
-#if LONG && !HAS_SQUARES
-    if (k == 2) return (u64)float_bits(a->off) << 32 | a->sum.seen;
-#endif
-    return k == 0 ? double_bits(a->sum.s) : k == 1 ? double_bits(a->sum.e) : a->sum.seen;
-}
-
-PURE state state_of_words(const u64 *words) {
-    state a;
-    a.sum.s = double_from(words[0]);
-    a.sum.e = double_from(words[1]);
-    a.sum.seen = (u32)words[2];
-#if HAS_SQUARES
-    a.square = double_from(words[3]);
-    a.rest = double_from(words[4]);
-#elif LONG
-    a.off = float_from((u32)(words[2] >> 32));
-#endif
-    return a;
-}
 
 /* Returns the value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the
  * plan. */
 SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 exponent) {
     lowered r = {0, 0};
-#if HAS_SQUARES
-    const u32 special = a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
-    if (a.sum.seen & ROUGH && a.square == 0) r.lost = 1;
-    const double rough = a.sum.seen & ROUGH ? rough_bound(n) : 0;
-    r.lost |= (a.sum.seen & PAIR_LOST) != 0;
-    if (rough != 0)
-        TALLY_PATH("rough sums");
-    else
-        TALLY_PATH("exact sums");
-    if (op == VAR || op == STD) {
-        const double ddof = ddof_of(correction, exponent, &r.lost);
-        r.bits = special ? float_nan_bits(format_of(to))
-                         : variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD,
-                                          to, rough, &r.lost);
-        return r;
-    }
-    if (op == SUMSQ || op == NORM2) {
-        if (special)
-            r.bits = special & PAIR_NAN ? float_nan_bits(format_of(to))
-                                        : float_infinity_bits(format_of(to), 0);
-        else if (op == SUMSQ && rough == 0)
-            r.bits = doubles_value(a.square, a.rest, n, 0, to, 0, &r.lost);
-        else if (op == SUMSQ) {
-            const ball sum = {a.square, a.rest, rough * a.square};
-            r.bits = ball_value(sum, to, &r.lost);
-        } else
-            r.bits = norm_value(a.square, a.rest, to, rough * a.square, &r.lost);
-        return r;
-    }
-    if (rough != 0) r.lost = 1;
-    if (a.sum.seen & SIGNLESS && a.square == 0) r.lost = 1;
-    a.sum.seen &= ~(ROUGH | SIGNLESS);
-#endif
+    if (lower_by_kind(&a, n, op, to, correction, exponent, &r)) return r;
     if (double_bits(a.sum.s) << 1 != 0 || double_bits(a.sum.s) == 0 || a.sum.e != 0)
         a.sum.seen |= PAIR_MIXED;
-#if LONG && !HAS_SQUARES
-    if (a.off != 0 && (a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)) == 0) {
-        ball sum;
-        TALLY_PATH("a sum within a bound");
-        sum.s = two_sum(a.sum.s, a.sum.e, &sum.e);
-        sum.b = (double)a.off;
-        const u32 is_negative = sum.s < 0;
-        if (is_negative) {
-            sum.s = -sum.s;
-            sum.e = -sum.e;
-        }
-        r.lost = (a.sum.seen & PAIR_LOST) != 0;
-        r.bits = ball_value(op == MEAN ? ball_quotient(sum, (double)n) : sum, to, &r.lost) |
-                 (is_negative ? float_sign(format_of(to)) : 0);
-        return r;
-    }
-#endif
     TALLY_PATH("a pair");
     r.bits = pair_value(&a.sum, n, op == MEAN, to, &r.lost);
     return r;
 }
 
-#if HAS_SQUARES && defined(TYPE_F32)
+#if defined(TYPE_F64)
+#if HAS_SQUARES
+#define IS_OFF(a) 0
+#else
+#define IS_OFF(a) ((a)->off != 0)
+#endif
+PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
+    const double nearest = a->sum.e == 0 ? a->sum.s : a->sum.s + a->sum.e; /* -0 remains */
+    *bits = double_bits(nearest);
+    if (a->sum.seen != 0 || op != SUM || to != F64 || exponent_field(nearest) >= HUGE_FIELD ||
+        IS_OFF(a))
+        return 0;
+    TALLY_PATH("one rounding");
+    return 1; /* most sums */
+}
+#elif defined(TYPE_F32)
+/* Returns whether the sum is one double. */
+PURE u32 is_one_double(const state *a, u32 op, u32 to, u64 *bits) {
+    *bits = float_bits((float)a->sum.s);
+    if (a->sum.seen != 0 || a->sum.e != 0 || op != SUM || to != F32) return 0;
+    TALLY_PATH("one rounding");
+    return 1;
+}
+#if HAS_SQUARES
 /* Whether results may be of different numbers of rows. */
 #if defined(VARIES)
 #define HAS_OWN_SCALE(p) 1
@@ -266,40 +332,37 @@ PURE double scale_of(const VALUES *p, u64 n) {
                  left = count - (double)p->ddof * double_from((u64)(1023 + p->exponent) << 52);
     return left > 0 ? 1 / (count * left) : 0;
 }
+
+PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
+    const double scale = scale_of(p, n);
+    if (is_one_double(a, op, to, bits)) return 1;
+    if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && scale != 0 &&
+        quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)n, scale, op == STD,
+                       bits)) {
+        TALLY_PATH("a quick variance");
+        return 1;
+    }
+    if (op == NORM2 && a->sum.seen == 0 && to == F32 &&
+        quick_float(square_root(a->square + a->rest), bits)) {
+        TALLY_PATH("a quick norm");
+        return 1;
+    }
+    return 0;
+}
+#else
+PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
+    return is_one_double(a, op, to, bits);
+}
+#endif
+#else
+PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
+    return 0;
+}
 #endif
 
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
-#if defined(TYPE_F64)
-    const double nearest = a->sum.e == 0 ? a->sum.s : a->sum.s + a->sum.e; /* -0 remains */
-    if (a->sum.seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD
-#if !HAS_SQUARES
-        && a->off == 0
-#endif
-    ) {
-        TALLY_PATH("one rounding");
-        return double_bits(nearest); /* most sums */
-    }
-#elif defined(TYPE_F32)
-    if (a->sum.seen == 0 && a->sum.e == 0 && op == SUM && to == F32) {
-        TALLY_PATH("one rounding");
-        return float_bits((float)a->sum.s);
-    }
-#if HAS_SQUARES
     u64 bits;
-    const double scale = scale_of(p, n);
-    if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && scale != 0 &&
-        quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)n, scale, op == STD,
-                       &bits)) {
-        TALLY_PATH("a quick variance");
-        return bits;
-    }
-    if (op == NORM2 && a->sum.seen == 0 && to == F32 &&
-        quick_float(square_root(a->square + a->rest), &bits)) {
-        TALLY_PATH("a quick norm");
-        return bits;
-    }
-#endif
-#endif
+    if (quick_value(a, p, n, op, to, &bits)) return bits;
     const lowered r = lower_floats(*a, n, op, to, p->ddof, p->exponent);
     *lost |= r.lost;
     return r.bits;
