@@ -162,7 +162,8 @@ static struct known_columns *place_of(const struct queue *queue, const struct co
         hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 32;
     }
-    return queue->known_columns ? &queue->known_columns[hash % KNOWN_COLUMNS] : NULL;
+    struct known_columns *const all = queue->caches[CACHE_COLUMNS];
+    return all ? &all[hash % KNOWN_COLUMNS] : NULL;
 }
 
 /* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. The
@@ -313,8 +314,8 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct columns_layout l;
-    if (!queue->known_columns) /* (without it, all is laid out again each time) */
-        queue->known_columns = calloc(KNOWN_COLUMNS, sizeof *queue->known_columns);
+    if (!queue->caches[CACHE_COLUMNS]) /* (without it, all is laid out again each time) */
+        queue->caches[CACHE_COLUMNS] = calloc(KNOWN_COLUMNS, sizeof(struct known_columns));
     struct gpu_kernel *const *found;
     lay_out(queue, s, &l);
     return find_kernels(queue, s, &l, &found);

@@ -156,9 +156,11 @@ tally_status fold_kernels(struct queue *queue, enum schedule schedule, const str
         [BY_ROWS] = "rows.cu", [BY_COLUMNS] = "columns.cu", [BY_VECTORS] = "vectors.cu"};
     struct gpu_kernel *found[FOLD_KERNELS] = {0};
     struct gpu_program *program = NULL;
-    if (!queue->folds) queue->folds = calloc(1, sizeof *queue->folds);
-    if (!queue->folds) return fail(TALLY_ENOMEM, "no memory for a table of kernels");
-    struct gpu_kernel **known = queue->folds->kernel[schedule][f - folds][loose][type];
+    void **const cache = &queue->caches[CACHE_KERNELS];
+    if (!*cache) *cache = calloc(1, sizeof(struct known_folds));
+    if (!*cache) return fail(TALLY_ENOMEM, "no memory for a table of kernels");
+    struct known_folds *const table = *cache;
+    struct gpu_kernel **known = table->kernel[schedule][f - folds][loose][type];
     *out = known;
     if (known[0]) return TALLY_OK;
     tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block,

@@ -83,8 +83,8 @@ void queue_close(struct queue *queue) {
     if (queue->gpu) queue->api->close(queue->gpu); /* and with it its memory and programs */
     forget_users(queue);
     forget_heads(queue);
-    free(queue->known_columns);
-    free(queue->folds);
+    for (unsigned i = 0; i < QUEUE_CACHES; i++)
+        free(queue->caches[i]);
     *queue = (struct queue){0};
 }
 

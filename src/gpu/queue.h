@@ -45,6 +45,7 @@ struct layout {
     struct area area; /* all but the tree, whose values lie behind: lay_out_tree() */
 };
 
+#define QUEUE_CACHES  2 /* strategy.h */
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */
 #define SORT_KERNELS  4 /* of kernels/sort.cu */
 
@@ -55,9 +56,7 @@ struct kernels {
     struct gpu_kernel *part_leaves, *part_nodes;
 };
 
-struct lower_plan;    /* kernels/plan.h */
-struct known_columns; /* columns.c */
-struct known_folds;   /* folds.c */
+struct lower_plan; /* kernels/plan.h */
 
 #define FILLED_KERNELS 2 /* filled.c */
 #define TERMS_KERNELS  5 /* terms.c */
@@ -111,11 +110,10 @@ struct queue {
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
-    struct gpu_kernel *part[PARTS_KERNELS];                          /* parts.c */
-    struct gpu_kernel *sort[SORT_KERNELS];                           /* parts.c */
-    struct gpu_kernel *filled[FILLED_KERNELS];                       /* filled.c */
-    struct known_columns *known_columns;                             /* columns.c; or NULL */
-    struct known_folds *folds;                                       /* folds.c; or NULL */
+    struct gpu_kernel *part[PARTS_KERNELS];    /* parts.c */
+    struct gpu_kernel *sort[SORT_KERNELS];     /* parts.c */
+    struct gpu_kernel *filled[FILLED_KERNELS]; /* filled.c */
+    void *caches[QUEUE_CACHES];                /* what others keep with the queue; it frees them */
     struct gpu_kernel *terms[TERMS_KERNELS], *rank_barrier, *add_up; /* terms.c */
     struct gpu_kernel *pack, *settle, *allreduce, *allreduce_few;    /* words.c */
 };
