@@ -108,6 +108,10 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
 #define HAS_COMPENSATED   0
 #define HAS_APPROXIMATE   0
 #define HAS_SQUARES       0
+/* Returns whether near sums can give a problem's values. */
+PURE u32 can_approximate(const VALUES *p) {
+    return 0;
+}
 #endif
 /* Cut rows of f64 that a double-double cannot hold are merged as quad-doubles. */
 #if HAS_ONE_FLOAT_SUM && defined(TYPE_F64)
@@ -135,6 +139,53 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
  * short or WARP rows; one row for each team; one far longer row for all lanes; none. */
 enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
 
+/* Returns whether the offsets between a piece's bounds may be used; if not, notes the wrong one. */
+INLINED u32 has_good_bounds(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan *p,
+                            const bound *from, const bound *until) {
+    const u32 lane = threadIdx.x % WARP;
+    const u64 last = until->row < p->rows.count ? until->row : until->row - 1;
+    const u64 own = lane == 0 ? from->row : last;
+    const u64 s = row_start(offsets, p->rows, own), e = row_start(offsets, p->rows, own + 1);
+    if (warp_votes(!(s <= e && e <= p->n)) != 0) {
+        for (u64 r = from->row + lane; r <= last; r += WARP)
+            is_inside(work, p, r, row_start(offsets, p->rows, r),
+                      row_start(offsets, p->rows, r + 1));
+        is_inside(work, p, own, s, e);
+        return 0;
+    }
+    return from->row <= last;
+}
+
+/* Returns the state of the n elements from s on, which a team of 2^t lanes takes; they lie `off` further on in memory. Sums
+ * on an edge are not approximate. */
+#if HAS_SQUARES
+INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u32 is_edge,
+                           u32 shorts, u32 *precision, u32 *strikes) {
+    const pack_range part = pack_range_of(at, s + off + at.skew, n);
+    u32 level = is_edge && *precision == APPROXIMATE ? PLAIN : *precision, is_done = 0;
+    state all;
+    if (LONG && is_edge && *precision == APPROXIMATE) is_done = add_edge(&all, at, s + off, n);
+    if (is_done)
+        ;
+    else if (level == APPROXIMATE)
+        all = merge_approximate(add_approximate_part(&part, t, 0), t);
+    else
+        all = merge_team(add_part(&part, s - part.from, t, 0, &level, strikes), t);
+    if (!is_edge) *precision = level;
+    return all;
+}
+#else
+INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u32 is_edge,
+                           u32 shorts, u32 *precision, u32 *strikes) {
+    const pack_range part = pack_range_of(at, s + off + at.skew, n);
+    u32 level = *precision;
+    const state all =
+        merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level, strikes), t);
+    if (!shorts || !is_edge) *precision = level;
+    return all;
+}
+#endif
+
 /* Reduces a warp's piece; `shorts`: its rows are mostly short. */
 INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
                           GLOBAL u8 *out, const parts_plan *p, SHARED uint4 *stage, u32 shorts) {
@@ -144,19 +195,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     if ((!checks && !may_begin(work, p)) || piece >= p->pieces) return;
     bound from, until;
     find_bounds(offsets, p, piece, checks, &from, &until);
-    if (checks) {
-        const u64 last = until.row < p->rows.count ? until.row : until.row - 1;
-        const u64 own = lane == 0 ? from.row : last;
-        const u64 s = row_start(offsets, p->rows, own), e = row_start(offsets, p->rows, own + 1);
-        if (warp_votes(!(s <= e && e <= p->n)) != 0) {
-            for (u64 r = from.row + lane; r <= last; r += WARP)
-                is_inside(work, p, r, row_start(offsets, p->rows, r),
-                          row_start(offsets, p->rows, r + 1));
-            is_inside(work, p, own, s, e);
-            return;
-        }
-        if (from.row > last) return;
-    }
+    if (checks && !has_good_bounds(offsets, work, p, &from, &until)) return;
 
     const aligned_elements at = aligned_elements_of(x, p);
 #define OWN_EDGE (work + p->edges + piece * EDGE)
@@ -179,15 +218,9 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
 
     u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
     u32 precision = PLAIN, back = DOUBLE_DOUBLE, g = 0, late = 0, late_lane = 0, strikes = 0;
-#if HAS_SQUARES
-    if (can_approximate(&p->lower)) precision = APPROXIMATE;
-#endif
-#if HAS_SQUARES
-    u64 stop = 0;   /* the row that the next ones begin with */
+    u64 stop = end; /* the row that the next ones begin with */
     u32 trials = 1; /* turns: few first, to see whether approximate sums decide */
-#else
-    const u64 stop = end;
-#endif
+    if (HAS_SQUARES && can_approximate(&p->lower)) precision = APPROXIMATE;
     u64 mine = 0;  /* where the lane's own row begins; it has `length` elements */
     u64 apart = 0; /* what that is off in memory */
     u32 length = 0, owners = FULL_WARP; /* lanes whose own rows have no result yet */
@@ -207,11 +240,11 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
                 continue;
             }
             const u64 own = row + row_of_lane(mean_team);
-#if HAS_SQUARES
-            const u32 most = trials >> mean_team ? WARP : trials << (WARP_LOG - mean_team);
-            stop = end - row < most ? end : row + most;
-            if (trials >> mean_team == 0) trials *= 8;
-#endif
+            if (HAS_SQUARES) {
+                const u32 most = trials >> mean_team ? WARP : trials << (WARP_LOG - mean_team);
+                stop = end - row < most ? end : row + most;
+                if (trials >> mean_team == 0) trials *= 8;
+            }
             mine = row_start(offsets, p->rows, own < end ? own : end);
             const u64 behind = row_start(offsets, p->rows, own < end ? own + 1 : end);
             if (own < end) apart = apart_of(p, own);
@@ -250,30 +283,9 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             n = (u32)(until.at - s);
             off = apart_of(p, until.row);
         }
-        const pack_range part = pack_range_of(at, s + off + at.skew, n);
         const u32 is_edge = job == HEAD || job == TAIL;
-        state all;
-        /* Sums on an edge are not approximate. */
-#if HAS_SQUARES
-        u32 level = is_edge && precision == APPROXIMATE ? PLAIN : precision;
-        u32 is_done = 0;
-#if LONG
-        if (is_edge && precision == APPROXIMATE) is_done = add_edge(&all, at, s + off, n);
-#endif
-        if (is_done)
-            ;
-        else if (level == APPROXIMATE)
-            all = merge_approximate(add_approximate_part(&part, t, 0), t);
-        else
-            all = merge_team(add_part(&part, s - part.from, t, 0, &level, &strikes), t);
-        if (!is_edge) precision = level;
-#else
-        u32 level = precision;
-        all =
-            merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level, &strikes), t);
-        if (!shorts || !is_edge) precision = level;
-#endif
-        if (job == HEAD || job == TAIL) {
+        const state all = reduce_range(at, s, off, n, t, is_edge, shorts, &precision, &strikes);
+        if (is_edge) {
             if (lane == 0) put_edge(OWN_EDGE + (job == HEAD ? 0 : STATE_WORDS), all);
             job = job == HEAD && is_cut ? TAIL : row < end ? SHORT : NOTHING;
             continue;
@@ -290,32 +302,21 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < stop) continue;
         const u64 own = row + row_of_lane(mean_team);
         /* Sums without squares of long rows are never approximate: that code would slow down all others. */
-#if HAS_SQUARES
-        const u32 failed =
-            votes_of(own < stop && owners >> lane & 1 &&
-                     !put_approximate(work, out, p, own, mine, length, mean_team, kept, precision));
-        retry(failed, (u32)(stop - row), &precision, &back);
-#else
         u32 failed = 0;
-        if (shorts)
+        if (HAS_SQUARES || shorts)
             failed = votes_of(
                 own < stop && owners >> lane & 1 &&
                 !put_approximate(work, out, p, own, mine, length, mean_team, kept, precision));
         else if (own < stop)
             put_row(work, out, p, own, mine, length, kept);
-        retry(failed, WARP / 2, &precision, &back);
-#endif
+        retry(failed, HAS_SQUARES ? (u32)(stop - row) : WARP / 2, &precision, &back);
         if (failed != 0) { /* the same rows again */
             owners = failed;
             kept = none();
             g = lowest_bit(turns_of(owners, mean_team));
             continue;
         }
-#if HAS_SQUARES
-        row = stop;
-#else
-        row += WARP;
-#endif
+        row = HAS_SQUARES ? stop : row + WARP;
         job = row < end ? SHORT : NOTHING;
     }
 }

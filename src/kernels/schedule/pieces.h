@@ -108,7 +108,7 @@ PURE u32 team_for(u64 mean, u64 rows) {
     return t;
 }
 
-#if HAS_SQUARES && LONG
+#if HAS_SQUARES
 /* The most elements on an edge whose sums may be approximate: a lane has 2^11 of these. So a second
  * double, the plain sum of errors, is off by at most 2^-84 sqrt(n Q), or 2^-83 Q. */
 #define EDGE_APPROXIMATE_MOST (1u << 16)

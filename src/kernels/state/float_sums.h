@@ -361,7 +361,7 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
 #endif
 
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
-    u64 bits;
+    u64 bits = 0;
     if (quick_value(a, p, n, op, to, &bits)) return bits;
     const lowered r = lower_floats(*a, n, op, to, p->ddof, p->exponent);
     *lost |= r.lost;
