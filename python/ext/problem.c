@@ -465,7 +465,8 @@ static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s
         s->shape.n = (size_t)n;
         return 0;
     }
-    PyObject *along = PyTuple_GetSlice(tuple, 0, 5), *rest = PyTuple_GetSlice(tuple, 5, PY_SSIZE_T_MAX);
+    PyObject *along = PyTuple_GetSlice(tuple, 0, 5),
+             *rest = PyTuple_GetSlice(tuple, 5, PY_SSIZE_T_MAX);
     int ok = along && rest && parse_axes(along, s) == 0;
     if (strcmp(cut, "segments") == 0) {
         ok = ok && PyArg_ParseTuple(rest, "nKi", &count, &at, &size);

@@ -81,7 +81,8 @@ __device__ u64 number_in_order(const GLOBAL u64 *work, u64 order, u32 is_wide, u
 }
 
 /* Returns the number of a row's k-th element along the axis, or within its row of an array. */
-__device__ u64 number_along(const GLOBAL u64 *work, const parts_plan *p, const row_origin *o, u64 k) {
+__device__ u64 number_along(const GLOBAL u64 *work, const parts_plan *p, const row_origin *o,
+                            u64 k) {
     return p->order ? number_in_order(work, p->order, p->wide_order, o->start + k) : o->start + k;
 }
 
