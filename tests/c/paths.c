@@ -899,6 +899,29 @@ static void check_exact_variances(void) {
     }
 }
 
+/* Segments along the last axis: vectors whose elements lie side by side. */
+static void check_rows_of_vectors(void) {
+    static const int64_t x[2][4] = {{1, 2, 3, 4}, {INT64_MAX, 5, 6, 7}}, offsets[] = {0, 2, 4};
+    static const size_t length[] = {2, 4};
+    const tally_problem sum = ask(TALLY_SUM, TALLY_I64);
+    const tally_shape shape = {.cut = TALLY_SEGMENTS,
+                               .dims = 2,
+                               .length = length,
+                               .axes = 2,
+                               .count = 2,
+                               .offsets = offsets};
+    for (size_t d = 0; d < device_count; d++, calls++) {
+        int64_t got[4];
+        size_t result = 0;
+        void *const out[] = {got};
+        const tally_status s = tally_reduce_shaped(devices[d].device, &sum, &shape, x, NULL, out);
+        must_be(s == TALLY_ERANGE && tally_error_result(&result) && result == 2, "rows", &sum,
+                devices[d].spec);
+        must_be(got[0] == 3 && got[1] == 7 && got[2] == 0 && got[3] == 13, "rows", &sum,
+                devices[d].spec);
+    }
+}
+
 static void check_others(void) {
     for (tally_type type = TALLY_I8; type <= TALLY_F64; type++)
         check_running(type);
@@ -932,6 +955,10 @@ static void check_others(void) {
     fails = 1;
     check_groups(ask(TALLY_SUM, TALLY_F64), SMALL, 10, 100, TALLY_I64, MIXED, 0, "no memory");
 
+    /* Vectors: states that are not near enough, and vectors that are copied, some of whose results do not exist. */
+    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 5, LENGTHS(40), 20, 0, "columns, again");
+    check_rows_of_vectors();
+
     /* A state that a stop would leave as it was. */
     tally_stop_when(never_stop, NULL);
     check_whole(&(tally_problem){.op = TALLY_MAX, .type = TALLY_I8}, SMALL, (size_t)5 << 20);
@@ -957,6 +984,8 @@ static void check_threads(void) {
     free(bytes);
     check_axes(ask(TALLY_VAR, TALLY_F64), SMALL, 20, 20000, 1, 20, 1, 0, "columns in parts");
     check_axes(ask(TALLY_VAR, TALLY_F64), CONSTANT, 20, 20000, 1, 20, 1, 0, "columns in parts");
+    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 2, LENGTHS(20000, 9000), 20, 0,
+                  "parts that are cut");
     check_segments(ask(TALLY_VAR, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
     check_segments(ask(TALLY_PROD, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
