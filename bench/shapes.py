@@ -118,3 +118,16 @@ for type in options.types.split(","):
             ids.sort()
             row(f"{type} sum by {groups} sorted ids", x.nbytes + ids.nbytes,
                 shaped(t.Problem("sum", type), t.groups_shape(N, ids, groups), x, groups), None)
+    for columns, each in ((16, 100), (64, 100), (512, 4), (64, 10000)):
+        rows = N // 4 // columns
+        a, count = x[:rows * columns].reshape(rows, columns), max(1, rows // each)
+        ids = rng.integers(0, count, rows).astype(np.int32)
+        order, offsets = np.argsort(ids, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
+        for op in ("sum", "mean", "max", "argmax", "var"):
+            problem = t.Problem(op, type, also=["count"] if op == "argmax" else [])  # the argmax of nothing is no error
+            bytes_ = a.nbytes + written(problem, count * columns)
+            row(f"{type} {op} vectors of {columns}, segments of {each}", bytes_ + offsets.nbytes,
+                shaped(problem, t.along(a, 0, t.segments_shape(rows, offsets)), a, count * columns), None)
+            row(f"{type} {op} vectors of {columns}, {each} an id", bytes_ + ids.nbytes,
+                shaped(problem, t.along(a, 0, t.groups_shape(rows, ids, count)), a, count * columns),
+                lambda: np.take(a, order, 0))

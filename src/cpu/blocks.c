@@ -324,6 +324,20 @@ static void lower_integers(struct block_worker *h, const double *s, const double
     }
 }
 
+/* Sets the variances of columns with one element, or with no more than ddof, which no bound is near enough for: 0, or NaN
+ * where that element is none or n - ddof is not positive. sum[]: the columns' sums, of which h->value[3] are the n. */
+static void lower_lone_variances(const struct blocks *a, struct block_worker *h, const double *sum,
+                                 size_t width, tally_type out) {
+    const tally_value nan = float_nan(out);
+    for (size_t i = 0; i < width; i++) {
+        const double n = h->value[3][i];
+        if (n > 1 && n > a->p->ddof) continue;
+        TALLY_PATH("a lone element");
+        h->bits[i] = n > a->p->ddof && sum[i] - sum[i] == 0 ? 0 : tally_value_bits(&nan);
+        h->ok[i] = 1;
+    }
+}
+
 static void lower_real(const struct blocks *a, struct block_worker *h, const uint64_t *planes,
                        size_t stride, size_t width, tally_op op, tally_type out) {
     const enum form form = op == TALLY_NORM1                ? FORM_MAGNITUDES
@@ -334,7 +348,7 @@ static void lower_real(const struct blocks *a, struct block_worker *h, const uin
                                                             : FORM_SUM1;
     const int near = (a->forms & FORM_BIT(FORM_MOMENTS)) != 0;
     const double *s = (const double *)planes + a->plane_of[near ? FORM_MOMENTS : form] * stride,
-                 *e = s + stride, *b = e + stride;
+                 *e = s + stride, *b = e + stride, *const sum = s;
     if (!type_is_float(out)) {
         lower_integers(h, s, e, b, width, out == TALLY_I64);
         return;
@@ -359,6 +373,7 @@ static void lower_real(const struct blocks *a, struct block_worker *h, const uin
         b = h->value[2];
     }
     h->certain = a->k->round(s, e, b, width, out, h->bits, h->ok);
+    if (op == TALLY_VAR || op == TALLY_STD) lower_lone_variances(a, h, sum, width, out);
     TALLY_PATH_OF(rounded_paths,
                   h->certain ? CERTAIN
                   : a->exact ? LEFT_TO_EXACT_SUMS
