@@ -204,12 +204,46 @@ static void wrap_arm(struct reader *r, size_t from, size_t end) {
     }
 }
 
-static void wrap_arms(struct reader *r, size_t from, size_t end) {
+/* The name that ends before `end`, behind blanks and brackets that close; it is empty where there is none. */
+static struct token name_before(const struct reader *r, size_t from, size_t end) {
+    while (end > from && (isspace((unsigned char)r->clean[end - 1]) || r->clean[end - 1] == ')'))
+        end--;
+    struct token t = {end, end};
+    while (t.from > from && is_name(r->clean[t.from - 1]))
+        t.from--;
+    return t;
+}
+
+static bool is_same(const struct reader *r, struct token a, struct token b) {
+    return a.to > a.from && a.to - a.from == b.to - b.from &&
+           memcmp(r->clean + a.from, r->clean + b.from, a.to - a.from) == 0;
+}
+
+/* Returns whether `a > b ? a : b` stands around the mark: one of two variables, which are of one type or plain. C++ chooses the
+ * place of one without a branch. */
+static bool is_extreme(const struct reader *r, size_t from, struct token mark, size_t colon,
+                       size_t end) {
+    const struct token first = next(r, mark.to, colon), second = next(r, colon + 1, end);
+    const struct token right = name_before(r, from, mark.from);
+    size_t compares = right.from;
+    while (compares > from && strchr(" <>=", r->clean[compares - 1]))
+        compares--;
+    const struct token left = name_before(r, from, compares);
+    return compares < right.from && next(r, first.to, colon).from == colon &&
+           next(r, second.to, end).from == end &&
+           ((is_same(r, left, first) && is_same(r, right, second)) ||
+            (is_same(r, left, second) && is_same(r, right, first)));
+}
+
+/* The names in a macro may stand for anything. */
+static void wrap_arms(struct reader *r, size_t from, size_t end, bool is_macro) {
     for (struct token t = find(r, from, end, "?"); t.from < end; t = find(r, t.to, end, "?")) {
         const size_t mark = end_of_arm(r, t.to, end, true);
         if (mark == end || r->clean[mark] != ':' || next(r, t.to, end).from == mark) continue;
+        const size_t last = end_of_arm(r, mark + 1, end, false);
+        if (!is_macro && is_extreme(r, from, t, mark, last)) continue;
         wrap_arm(r, t.to, mark);
-        wrap_arm(r, mark + 1, end_of_arm(r, mark + 1, end, false));
+        wrap_arm(r, mark + 1, last);
     }
 }
 
@@ -281,7 +315,7 @@ static bool read_directives(struct reader *r, char *why, size_t room, unsigned *
             } else if (word.from < end && is(r, word, "define")) {
                 note_define(r, word.to, end);
                 r->helps_to_number |= numbers_threads(r, word.to, end);
-                wrap_arms(r, word.to, end);
+                wrap_arms(r, word.to, end, true);
             }
             blank(r->clean, i, end);
         }
@@ -907,7 +941,7 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
     note_functor(r, from, end);
     if (find_absent(r, from, end, why, room, line)) return false;
     edit_declaration(r, from, end);
-    wrap_arms(r, from, end);
+    wrap_arms(r, from, end, false);
     edit_for_opencl(r, from, end);
     drop_template(r, from, head, has(r, from, head, "__global__"));
     note_warp_words(r, from, end);

@@ -688,3 +688,23 @@ def test_devices_misused(tally, tmp_path):
     assert "by its name" in tally.fails("ladder", "--kernel", tmp_path / "mine.cu", "--device", "auto")
     assert "not on cpu" in tally.fails("ladder", "--kernel", tmp_path / "mine.cu", "--device", "cpu")
     assert "does not compile kernels" in tally("explain", "--kernel", tmp_path / "mine.cu", "--device", "model")
+
+
+def test_the_greater_of_two_variables_has_no_branch(tally, tmp_path):
+    """255 applications in each of 4 blocks; in each a branch for each of the strides below 32, and thread 0 writes."""
+    text = """
+template <class T> __device__ T greater(T a, T b) { return CHOICE; }
+__global__ void greatest(const int *in, int *out, int n) {
+    __shared__ int s[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    s[t] = i < n ? in[i] : INT_MIN;
+    __syncthreads();
+    for (int h = 128; h; h /= 2) { if (t < h) s[t] = greater(s[t], s[t + h]); __syncthreads(); }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+    def counts(choice):
+        (tmp_path / "mine.cu").write_text(text.replace("CHOICE", choice))
+        got = tally.judged("explain", "--kernel", tmp_path / "mine.cu", "--op", "max")
+        return got["counts"]["operations"], got["counts"]["divergent"]
+    assert counts("a > b ? a : b") == counts("b < a ? a : b") == (1020, 24)
