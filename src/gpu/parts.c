@@ -676,11 +676,15 @@ static unsigned quick_most(const struct queue *queue, const struct shaped *s, un
     return s->cut == TALLY_AXES && s->each > most ? 0 : most;
 }
 
+bool parts_are_quick(const struct problem *p) {
+    for (unsigned v = 0; v < p->values; v++)
+        if (!is_quick_value(p, v)) return false;
+    return true;
+}
+
 static bool takes_quick(const struct queue *queue, const struct shaped *s) {
     unsigned team;
-    for (unsigned v = 0; v < s->p->values; v++)
-        if (!is_quick_value(s->p, v)) return false;
-    return quick_most(queue, s, &team) > 0;
+    return parts_are_quick(s->p) && quick_most(queue, s, &team) > 0;
 }
 
 #if defined(TALLY_DEBUG)

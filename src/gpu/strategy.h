@@ -72,6 +72,8 @@ unsigned parts_grid(const struct queue *queue, uint64_t blocks);
 bool parts_are_many(const struct queue *queue, uint64_t n);
 /* Returns whether the sort by ids leaves out what a mask hides: not if it hides other elements of each vector. */
 bool parts_drop_hidden(const struct shaped *s);
+/* Returns whether threads or warps alone can work out all values (`quick` of kernels/parts.cu). */
+bool parts_are_quick(const struct problem *p);
 /* Returns whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 
