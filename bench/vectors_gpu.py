@@ -11,42 +11,25 @@ import ctypes
 import os
 import statistics
 import sys
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint32, c_void_p
+from ctypes import POINTER, Structure, byref, c_int, c_size_t, c_void_p
 
 import numpy as np
 import torch
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-lib = ctypes.CDLL(os.environ.get("TALLY_LIB") or os.path.join(ROOT, "build", "lib", "libtally.so"))
-lib.tally_error.restype = c_char_p
-OPS = dict(sum=1, max=4, mean=8, var=9, argmax=17)
-TYPES = {"i32": (3, torch.int32), "i64": (4, torch.int64), "f16": (9, torch.float16), "bf16": (10, torch.bfloat16),
-         "f32": (11, torch.float32), "f64": (12, torch.float64)}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "engine"))
+import shapes  # noqa: E402
+
+lib = shapes.lib
+TYPES = {"i32": torch.int32, "i64": torch.int64, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
+         "f64": torch.float64}
 RESULT = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 SEGMENTS, GROUPS = 2, 3
 
 
-class Problem(Structure):
-    _fields_ = [("op", c_int), ("type", c_int), ("out", c_int), ("fast", c_int), ("ddof", c_double), ("user", c_void_p),
-                ("also", c_int * 8)]
-
-
-class Shape(Structure):
-    _fields_ = [("cut", c_int), ("dims", c_uint), ("length", c_void_p), ("x_stride", c_void_p), ("y_stride", c_void_p),
-                ("axes", c_uint32), ("out_stride", c_void_p), ("n", c_size_t), ("count", c_size_t), ("offsets", c_void_p),
-                ("offsets_type", c_int), ("ids", c_void_p), ("ids_type", c_int), ("skip_outside", c_int), ("sorted", c_int),
-                ("mask", c_void_p), ("mask_stride", c_void_p)]
-
-
 class Call(Structure):
-    _fields_ = [("shape", POINTER(Shape)), ("x", c_void_p), ("y", c_void_p), ("workspace", c_void_p),
+    _fields_ = [("shape", POINTER(shapes._Shape)), ("x", c_void_p), ("y", c_void_p), ("workspace", c_void_p),
                 ("workspace_bytes", c_size_t), ("queue", c_void_p), ("out", POINTER(c_void_p)), ("outcome", c_void_p),
                 ("written", c_int)]
-
-
-def check(status):
-    if status:
-        raise SystemExit(lib.tally_error().decode())
 
 
 def shape_of(x, cut, places, count):
@@ -55,7 +38,7 @@ def shape_of(x, cut, places, count):
     strides = np.array(x.stride() if isinstance(x, torch.Tensor) else [s // x.itemsize for s in x.strides], np.int64)
     at = places.data_ptr() if isinstance(places, torch.Tensor) else places.ctypes.data
     kind = 3 if places.dtype in (torch.int32, np.int32) else 4
-    shape = Shape(cut=cut, dims=2, length=length.ctypes.data, x_stride=strides.ctypes.data, axes=1, count=count)
+    shape = shapes._Shape(cut=cut, dims=2, length=length.ctypes.data, x_stride=strides.ctypes.data, axes=1, count=count)
     if cut == SEGMENTS:
         shape.offsets, shape.offsets_type = at, kind
     else:
@@ -68,9 +51,9 @@ class Reduction:
     """A call that enqueues one reduction on PyTorch's stream."""
 
     def __init__(self, device, op, type_, x, cut, places, count):
-        self.device, self.problem = device, Problem(op=OPS[op], type=TYPES[type_][0])
+        self.device, self.problem = device, shapes.Problem(op, type_).c
         shape, size = shape_of(x, cut, places, count), c_size_t()
-        check(lib.tally_workspace_shaped(device, byref(self.problem), byref(shape), byref(size)))
+        shapes.check(lib.tally_workspace_shaped(device, byref(self.problem), byref(shape), byref(size)))
         self.work = torch.empty(size.value, dtype=torch.uint8, device="cuda")
         element = 8 if op == "argmax" else x.element_size()
         self.out = torch.empty(count, x.shape[1], dtype=RESULT[element], device="cuda")
@@ -80,7 +63,7 @@ class Reduction:
         self.keep = shape, pointers, x
 
     def __call__(self):
-        check(lib.tally_enqueue_shaped(self.device, byref(self.problem), byref(self.call)))
+        shapes.check(lib.tally_enqueue_shaped(self.device, byref(self.problem), byref(self.call)))
         self.call.written = 1
 
 
@@ -93,7 +76,7 @@ def is_right(reduction, op, type_, x, cut, places, count, columns):
     want = np.empty_like(got)
     shape = shape_of(bits, cut, cut_at, count)
     pointers = (c_void_p * 1)(want.ctypes.data)
-    check(lib.tally_reduce_shaped(None, byref(Problem(op=OPS[op], type=TYPES[type_][0])), byref(shape), c_void_p(bits.ctypes.data),
+    shapes.check(lib.tally_reduce_shaped(None, byref(shapes.Problem(op, type_).c), byref(shape), c_void_p(bits.ctypes.data),
                                   None, pointers))
     return np.array_equal(got, want)
 
@@ -183,7 +166,7 @@ CASES = [
 def case_of(device, op, type_, cut, kind, n, columns, count):
     """The array, what cuts it, and the library's call."""
     rng = np.random.default_rng(1)
-    x = torch.randn(n, columns, device="cuda").to(TYPES[type_][1])
+    x = torch.randn(n, columns, device="cuda").to(TYPES[type_])
     places = (offsets_of if cut == SEGMENTS else ids_of)(kind, n, count, rng)
     return x, places, Reduction(device, op, type_, x, cut, places, count)
 
@@ -220,8 +203,7 @@ def main():
     parser.add_argument("--brief", action="store_true", help="without the rivals that take longest")
     parser.add_argument("--only", type=int, help="one case, once, for a profiler")
     options = parser.parse_args()
-    device, wrong = c_void_p(), 0
-    check(lib.tally_open(b"cuda:0", byref(device)))
+    device, wrong = shapes.open_device("cuda:0"), 0
     print(torch.cuda.get_device_name(0), torch.__version__)
     print(f"{'':50}{'us':>9}{'torch us':>10}{'GB/s':>8}{'roof':>6}{'x torch':>9}", flush=True)
     if options.only is not None:

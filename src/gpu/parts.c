@@ -116,6 +116,13 @@ static bool are_mixed(const struct shaped *s) {
     return s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside);
 }
 
+/* Returns whether the work says where the rows of the tree's elements begin: they are other ones than all rows', or
+ * those of several vectors. */
+static bool has_tree_starts(const struct shaped *s) {
+    return problem_has(s->p, MONOID_TREE) &&
+           ((s->mask && !parts_drop_hidden(s)) || (s->cut != TALLY_AXES && s->vectors > 1));
+}
+
 /* Returns whether the sort copies the elements. It does not for an index, which counts in the
  * caller's array, nor for vectors, which would be as many copies. */
 static bool goes_aside(const struct shaped *s) {
@@ -223,7 +230,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     lay_out_order(queue, s->count, type_size(p->type), !makes_keys(s), &l->by_id, area);
     lay_out_order(queue, 1, type_size(p->type), false, &l->shown, area);
     l->starts = area_take(area, l->starts_own ? s->count + 1 : 0);
-    l->tree_starts = area_take(area, l->shown.is_wanted ? s->results + 1 : 0);
+    l->tree_starts = area_take(area, has_tree_starts(s) ? s->results + 1 : 0);
     l->copy = area_take_bytes(area, l->gathered ? l->n * type_size(p->type) : 0);
     if (l->is_filled) filled_lay_out(&copy, in_order, area, &l->filled);
     l->slots = l->n / TREE_LEAF + s->results;
@@ -374,6 +381,7 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->sums = l->sums;
     plan->masked = c->mask != NULL;
     plan->absolute = s->cut == TALLY_GROUPS;
+    plan->is_flat = s->cut != TALLY_AXES && shape_is_flat(s);
     plan->skip_outside = s->skip_outside != 0;
     plan->ids = (uint32_t)s->ids_type;
     plan->keeps = s->keeps;
@@ -543,18 +551,22 @@ static tally_status find_groups(struct run *r) {
     return s;
 }
 
-/* Enqueues the launches that bring the numbers of elements that a mask shows side by side, and say where the rows of
- * those begin. */
-static tally_status find_shown(struct run *r) {
+/* Enqueues the launches that say where the rows of the tree's elements begin, after those that bring the numbers of the
+ * ones that a mask shows side by side. */
+static tally_status find_tree_rows(struct run *r) {
     const struct parts_call *c = r->c;
-    const struct parts_layout *l = &r->l;
-    const uint64_t first = 0, to = l->tree_starts;
-    tally_status s = sort(r, &l->shown, &r->plan, true);
-    TALLY_PATH("from what a mask leaves");
-    r->plan.shown = l->shown.carried[0][0];
-    r->plan.wide_shown = l->shown.wide;
+    const struct order_layout *o = &r->l.shown;
+    const uint64_t first = 0, to = r->l.tree_starts;
+    tally_status s = o->is_wanted ? sort(r, o, &r->plan, true) : TALLY_OK;
+    if (o->is_wanted)
+        TALLY_PATH("from what a mask leaves");
+    else
+        TALLY_PATH("from parts of vectors");
+    r->plan.shown = o->is_wanted ? o->carried[0][0] : 0;
+    r->plan.wide_shown = o->wide;
     struct parts_plan plan = r->plan;
-    plan.ordered = 1;
+    plan.ordered = o->is_wanted;
+    plan.row_starts = 1;
     const struct gpu_argument arguments[] = {BUFFER(c->work), BUFFER(r->tree_offsets),
                                              BUFFER(c->work), VALUE(first),
                                              VALUE(to),       VALUE(plan)};
@@ -583,7 +595,7 @@ static tally_status find_rows(struct run *r) {
     if (s == TALLY_OK && l->starts_own) s = find_groups(r);
     r->tree_rows = r->plan.rows;
     r->tree_offsets = c->s->cut == TALLY_GROUPS ? c->work : c->offsets;
-    if (s == TALLY_OK && l->shown.is_wanted) s = find_shown(r);
+    if (s == TALLY_OK && has_tree_starts(c->s)) s = find_tree_rows(r);
     if (l->aside) turn_aside(r);
     return s;
 }

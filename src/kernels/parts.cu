@@ -278,18 +278,20 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 }
 
 /* Writes where rows begin: work[to + i] is the first place that belongs to row i or a later one. Groups' ids, in order,
- * are at `ids`, from byte `first` on; else places are those of an order of numbers. */
+ * are at `ids`, from byte `first` on. Rows' places are those of elements, or of the numbers of those that a mask shows. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 first, u64 to,
               const parts_plan plan) {
     wait_for_earlier();
     const u64 n = plan.ordered ? work[PARTS_TOTAL] : plan.n;
-    if (!plan.shown) {
+    if (!plan.row_starts) {
         sorted_starts(ids + first, work, to, n, &plan);
         return;
     }
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
-         i += (u64)gridDim.x * BLOCK)
-        work[to + i] = first_not_below(ids, work, &plan, n, row_start(offsets, plan.rows, i));
+         i += (u64)gridDim.x * BLOCK) {
+        const u64 start = row_start(offsets, plan.rows, i);
+        work[to + i] = plan.shown ? first_not_below(ids, work, &plan, n, start) : start;
+    }
 }
 
 /* Copies elements of all rows, or those that a mask shows, side by side to the byte `to` of the workspace: for the

@@ -87,9 +87,11 @@ typedef struct parts_plan {
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
     u32 filled; /* x is a filled copy: a neutral element stands for each that a mask hid (filled.cu) */
-    u32 wide_counts;            /* filled rows' counts have 64 bits, not 32 */
-    u32 apart;                  /* rows lie side by side each, but not one behind the other */
-    u32 ordered;                /* elements are brought into an order: PARTS_TOTAL says how many */
+    u32 wide_counts; /* filled rows' counts have 64 bits, not 32 */
+    u32 apart;       /* rows lie side by side each, but not one behind the other */
+    u32 ordered;     /* elements are brought into an order: PARTS_TOTAL says how many */
+    u32 is_flat;     /* segments, groups: of one vector, all whose arrays lie side by side */
+    u32 row_starts;  /* `starts`: where rows begin is wanted, not where groups do */
     u32 wide_order, wide_shown; /* numbers in `order`, and in `shown`, have 64 bits, not 32 */
     u32 ignore_errors; /* the caller wants no outcome: the error words are neither read nor written */
     u32 as_results;    /* each value is written as a tally_result */
@@ -170,13 +172,20 @@ __device__ u64 part_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
                        : (u64)((const GLOBAL i64 *)offsets)[i];
 }
 
+#if defined(HAS_VECTORS)
+/* Returns what row_start() does where there are several vectors. (A call keeps its divisions out of loops that need
+ * none.) */
+OUTLINED u64 vector_start(const GLOBAL u8 *offsets, u64 kind, u64 vectors, u64 i) {
+    const part_rows parts = {0, 0, 0, kind, 0};
+    const u64 part = i / vectors, nth = i % vectors, start = part_start(offsets, parts, part);
+    return vectors * start + (nth ? nth * (part_start(offsets, parts, part + 1) - start) : 0);
+}
+#endif
+
 /* Returns the number of a row's first element. */
 __device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
 #if defined(HAS_VECTORS)
-    if (r.vectors > 1) {
-        const u64 part = i / r.vectors, nth = i % r.vectors, start = part_start(offsets, r, part);
-        return r.vectors * start + (nth ? nth * (part_start(offsets, r, part + 1) - start) : 0);
-    }
+    if (r.vectors > 1) return vector_start(offsets + r.offsets, r.kind, r.vectors, i);
 #endif
     return part_start(offsets, r, i);
 }

@@ -418,10 +418,9 @@ INLINED void move(const GLOBAL u8 *x, GLOBAL u64 *work, const sort_plan *s, u32 
         low[k] = (u32)v;
         high[k] = (u32)(v >> 32);
     }
+    else if (is_number) UNROLL for (u32 k = 0; k < EACH; k++) low[k] = (u32)first + k * step;
     else if (s->width == 32) UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
-        is_number           ? (u32)first + k * step
-        : at[k] != NO_PLACE ? ((const GLOBAL u32 *)from + begin)[k * step]
-                            : 0;
+        at[k] != NO_PLACE ? ((const GLOBAL u32 *)from + begin)[k * step] : 0;
     else UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
         at[k] != NO_PLACE ? (u32)load_bits(from, s->width, begin + k * step) : 0;
     UNROLL

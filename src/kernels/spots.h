@@ -86,6 +86,12 @@ __device__ u64 number_along(const GLOBAL u64 *work, const parts_plan *p, const r
     return p->order ? number_in_order(work, p->order, p->wide_order, o->start + k) : o->start + k;
 }
 
+/* Returns the place of the element with a number along the axis, or within its row of an array. */
+PURE spot spot_along(const parts_plan *p, const row_origin *o, u64 nth) {
+    const spot plain = {o->first.x + (i64)nth, o->first.y + (i64)nth, o->first.mask + (i64)nth};
+    return p->is_flat ? plain : element_spot(p, o->first, nth);
+}
+
 /* Returns the place of element number j of all rows. */
 __device__ spot numbered_spot(const GLOBAL u8 *offsets, const GLOBAL u64 *work, const parts_plan *p,
                               u64 j) {

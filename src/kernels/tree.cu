@@ -21,7 +21,6 @@
 
 #include "plan.h"
 
-#define HAS_VECTORS
 #include "parts.h"
 
 #define LEAF 4096u

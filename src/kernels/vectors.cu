@@ -61,6 +61,16 @@ BEGINS_EARLY
 #define SOME_LANE(condition) (condition)
 #endif
 
+/* Has the second-level cache fetch the line with an address that will be read. */
+#if defined(__CUDACC__)
+#define FETCHES      1
+#define FETCH(where) asm volatile("prefetch.global.L2 [%0];" : : "l"(where))
+#else
+#define FETCHES      0
+#define FETCH(where) ((void)(where))
+#endif
+#define LINE_BYTES 128u
+
 /* Returns the row's number for each place, or NULL where a place is the row's number. */
 __device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan *p) {
     return (const GLOBAL u32 *)(p->order ? work + p->order : 0);
@@ -207,6 +217,12 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
     const GLOBAL element *at = x + (p->x + (i64)task.slab * p->slab_step + (i64)task.column);
     const u32 packed = vector == 1 || (size_t)at % sizeof(unit) == 0;
     const u32 to = piece.to, parts_end = piece.end;
+    /* The lines of a tile's rows that the team reads are shared out: row lane % rows, line lane / rows. */
+    const u32 lane = threadIdx.x % p->width, unit_bytes = vector * (u32)sizeof(element);
+    const u32 line = lane / rows * LINE_BYTES;
+    const i64 fetch_at = (i64)line - (i64)(lane * unit_bytes);
+    const u32 fetches = FETCHES && p->width >= rows && line < p->width * unit_bytes &&
+                        task.column - lane * vector + line / (u32)sizeof(element) < p->columns;
     u32 part = piece.part, row = piece.from, start = piece.start, stop = row, next_stop = row;
     u32 is_begun = row == start; /* the part begins in this piece */
     u32 row_at[TILE_ELEMENTS];
@@ -293,6 +309,12 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         }
         if (part < parts_end && row < end) {
             const u32 there = end - row < rows ? end - row : rows;
+            /* Each lane has one line of the tile after the next one fetched, at the end of this step. */
+            u32 ahead = row + there + rows + lane % rows;
+            if (fetches) {
+                ahead = ahead < to ? ahead : to - 1;
+                if (p->order) ahead = order_of(work, p)[ahead];
+            }
             if (p->order) {
                 UNROLL
                 for (u32 k = 1; k < rows; k++) /* of this part only */
@@ -324,6 +346,7 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
             ADD_TILE(e, row - start);
 #endif
             row += there;
+            if (fetches) FETCH((const GLOBAL u8 *)at + fetch_at + (u64)ahead * p->row_bytes);
         }
     }
 }

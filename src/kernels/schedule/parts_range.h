@@ -17,7 +17,7 @@ INLINED void add_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *
     const u32 width = width_of(p->lower.type);
     for (u64 k = from + threadIdx.x; k < to; k += BLOCK) {
         const u64 nth = number_along(work, p, &o, k);
-        const spot at = element_spot(p, o.first, nth);
+        const spot at = spot_along(p, &o, nth);
         if (p->masked && !mask[at.mask]) continue;
         const u64 bits = load_bits(x, width, at.x);
         const u64 beside = HAS(p, PLAN_PRODUCTS) ? load_bits(y, width, at.y) : 0;
@@ -193,7 +193,7 @@ __device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL 
     }
     for (u64 k = lane; k < n; k += team) {
         const u64 nth = number_along(work, p, &o, k);
-        const spot at = element_spot(p, o.first, nth);
+        const spot at = spot_along(p, &o, nth);
         if (p->masked && !mask[at.mask]) continue;
         add_any(load_bits(x, width, at.x), p->absolute ? nth : k, p, b, c);
     }
