@@ -18,7 +18,7 @@ def run(problem, v, device):
 
 
 # Few, as each is a program to compile: what one vector's kernels do with operators and types is tested elsewhere.
-PROBLEMS = [("sum", "f32"), ("argmax", "i32")]
+PROBLEMS = [("sum", "f32"), ("argmax", "i32"), ("prod", "f32")]
 
 
 @pytest.mark.parametrize("op, type", PROBLEMS)
