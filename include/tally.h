@@ -518,11 +518,12 @@ TALLY_API tally_status tally_state_print(const tally_state *state, size_t i, cha
 TALLY_API size_t tally_state_size(const tally_state *state);
 /* Writes that many bytes, which depend on the problem and the elements alone: the same on every machine,
  * whatever the cut, and for exact states whatever the order. docs/states.md gives the format. A user's
- * operator is not saved, only that there is one. TALLY_EINVAL where `size` is too small. */
+ * operator is not saved, only that there is one; nor is the mean that variances are about. TALLY_EINVAL where
+ * `size` is too small. */
 TALLY_API tally_status tally_state_save(const tally_state *state, void *bytes, size_t size);
 /* The reverse, into a new state. `problem` is NULL, or what the saved state must be a state of (its
- * element type, operators, ddof and out); a user's operator has to be given so. TALLY_EFORMAT for bytes
- * that tally_state_save() cannot have written, and for another problem. */
+ * element type, operators, ddof and out); a user's operator, and a mean, have to be given so. TALLY_EFORMAT
+ * for bytes that tally_state_save() cannot have written, and for another problem. */
 TALLY_API tally_status tally_state_load(const void *bytes, size_t size,
                                         const tally_problem *problem, tally_state **out);
 

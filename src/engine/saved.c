@@ -11,7 +11,7 @@
  *   13   8   also[]
  *   21   1   with a user's operator: 2 if it commutes, else 1
  *   22   1   1 if the elements are complex: is_complex of tally_problem
- *   23   1   0
+ *   23   1   1 if variances are about a mean that is given, which is not saved: `about` of tally_problem
  *   24   8   ddof, an f64
  *   32   8   n, the elements that the state knows
  *   40   8   the index of the first
@@ -41,6 +41,7 @@ enum {
     AT_ALSO = 13,
     AT_USER = 21,
     AT_COMPLEX = 22,
+    AT_ABOUT = 23,
     AT_DDOF = 24,
     AT_N = 32,
     AT_FIRST = 40,
@@ -190,6 +191,7 @@ static void save_problem(const tally_problem *p, unsigned char *bytes) {
         bytes[AT_ALSO + i] = (unsigned char)p->also[i];
     bytes[AT_USER] = p->user ? 1 + (p->user->commutative != 0) : 0;
     bytes[AT_COMPLEX] = p->is_complex != 0;
+    bytes[AT_ABOUT] = p->about != 0;
     put(bytes + AT_DDOF, bits_of(p->ddof), 8);
 }
 
@@ -228,7 +230,8 @@ static void load_problem(const unsigned char *bytes, tally_problem *out) {
                            .type = (tally_type)bytes[AT_TYPE],
                            .out = (tally_type)bytes[AT_OUT],
                            .fast = bytes[AT_FAST],
-                           .is_complex = bytes[AT_COMPLEX]};
+                           .is_complex = bytes[AT_COMPLEX],
+                           .about = bytes[AT_ABOUT]};
     memcpy(&out->ddof, &ddof, sizeof ddof);
     for (size_t i = 0; i < ALSO; i++)
         out->also[i] = (tally_op)bytes[AT_ALSO + i];
@@ -238,7 +241,8 @@ static int same_question(const tally_problem *a, const tally_problem *b) {
     for (size_t i = 0; i < ALSO && (a->also[i] || b->also[i]); i++)
         if (a->also[i] != b->also[i]) return 0;
     return a->op == b->op && a->type == b->type && a->out == b->out && !a->fast == !b->fast &&
-           !a->is_complex == !b->is_complex && bits_of(a->ddof) == bits_of(b->ddof);
+           !a->is_complex == !b->is_complex && !a->about == !b->about &&
+           bits_of(a->ddof) == bits_of(b->ddof);
 }
 
 /* Makes *out the problem of a saved state, with the operator of the caller's problem, if one is given; fails where the
@@ -257,11 +261,11 @@ static tally_status find_problem(const unsigned char *bytes, const tally_problem
     if (bytes[AT_USER] != (user ? 1 + (user->commutative != 0) : 0))
         return fail(TALLY_EFORMAT, "this is the state of another operator");
     out->user = user;
-    if (theirs) {
-        out->about = theirs->about;
-        memcpy(out->mean, theirs->mean, sizeof out->mean);
-    }
-    if (bytes[AT_FAST] > 1 || bytes[AT_COMPLEX] > 1 || bytes[AT_COMPLEX + 1]) return impossible();
+    if (bytes[AT_ABOUT] && !theirs)
+        return fail(TALLY_EFORMAT,
+                    "this is the state of a variance about a mean, which has to be given");
+    if (theirs) memcpy(out->mean, theirs->mean, sizeof out->mean);
+    if (bytes[AT_FAST] > 1 || bytes[AT_COMPLEX] > 1 || bytes[AT_ABOUT] > 1) return impossible();
     for (size_t i = 1; i < ALSO; i++)
         if (out->also[i] && !out->also[i - 1]) return impossible();
     return problem_plan(out, &plan) == TALLY_OK ? TALLY_OK : impossible();

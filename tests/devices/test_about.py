@@ -179,6 +179,12 @@ def test_states(type):
         other = dict(asked, about=7.0)
         loaded = tally.State("var", type, **other).load(saved)
         assert loaded.value()[1] == expected(t.Problem("var", type, **other), [a for a in (x, y) if a is not None], 7.0)[0]
+        for given in (dict(other, about=None), dict(other, is_complex=type != "i32" and not is_complex)):
+            if given != other:
+                with pytest.raises(ValueError, match="EFORMAT"):
+                    tally.State("var", type, **given).load(saved)
+        with pytest.raises(ValueError, match="EFORMAT"):
+            left.load(saved, given=False)
 
 
 def test_what_is_refused():

@@ -29,6 +29,7 @@ class Can:
         ops = expected.value_ops([question.op, *question.also])
         self.tree = "user" in ops or "prod" in ops and type_ in FLOATS
         self.user = "user" in ops
+        self.about = question.about is not None
         self.any_order = all(op in IN_ANY_ORDER or op == "prod" and type_ in INTS for op in ops)
         self.words = all(op in ADDS for op in ops)
         self.subtract = all(op in SUBTRACTS for op in ops)
@@ -64,10 +65,10 @@ def join(r, can, script, parts, groups=False):
 
 def given(r, can):
     """Whether a state is loaded with its problem."""
-    return 1 if can.user else pick(r, 0, 1)
+    return 1 if can.user or can.about else pick(r, 0, 1)
 
 
-def draw_mixed(r, layout, script):
+def draw_mixed(r, layout, can, script):
     """States whose elements are of different floating types: the array's bytes, as numbers of each."""
     size, count = SIZE[layout.type] * layout.n, pick(r, 2, 4)
     for i in range(count):
@@ -75,13 +76,13 @@ def draw_mixed(r, layout, script):
         a, b = sorted((pick(r, 0, size // SIZE[type_]), pick(r, 0, size // SIZE[type_])))
         script += [("create", i, CODE[type_]), ("feed", i, a, b - a, pick(r, 0, 255))]
         if r.random() < .2:
-            script.append(("save_load", i, pick(r, 0, 1)))
+            script.append(("save_load", i, given(r, can)))
     left = list(range(count))
     while len(left) > 1:
         i, j = r.sample(range(len(left)), 2)
         script.append(("merge", left[i], left[j]))
         if r.random() < .3:
-            script += [("save_load", left[i], pick(r, 0, 1)), ("value", left[i])]
+            script += [("save_load", left[i], given(r, can)), ("value", left[i])]
         del left[j]
     script.append(("value", left[0]))
     return script
@@ -90,7 +91,7 @@ def draw_mixed(r, layout, script):
 def draw_states(r, layout, question):
     can, n, script = Can(layout.type, question), layout.n, []
     if layout.type in FLOATS and not question.also and question.op in EXACT and question.op != "dot" and r.random() < .15:
-        return draw_mixed(r, layout, script)
+        return draw_mixed(r, layout, can, script)
     pieces = pick(r, 1, 5)
     cuts = list(zip(b := bounds(r, n, pieces), b[1:]))
     if r.random() < .4:
@@ -190,7 +191,7 @@ def mixed_states(layout, question):
             type_, known = held[s]
             to = expected.value_type(question.op, type_, question.out)
             rows = expected.Rows("f64", known, [0, len(known)])
-            out += [0, CODE[to], expected.value(rows, question.op, to, question.ddof, 0)[0], len(known)]
+            out += [0, CODE[to], expected.value(rows, question.op, to, question.ddof, 0, question.about)[0], len(known)]
     return struct.pack(f"<{len(out)}Q", *out)
 
 
