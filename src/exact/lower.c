@@ -126,7 +126,7 @@ tally_value exact_variance(const struct exact_moments *part, unsigned parts, uin
     number_scratch scratch;
     i32 exponent;
     const u64 mantissa = split(ddof, &exponent);
-    imaginary.count = 0;
+    number_of(0, 0, &imaginary);
     if (n == 0 || !numbers_of(&part[0], n, &sum, &squares, &scratch) ||
         (parts == 2 && !numbers_of(&part[1], n, &imaginary, &more, &scratch))) {
         TALLY_PATH("of nothing, or of NaNs and infinities");

@@ -270,7 +270,7 @@ __device__ u32 has_no_variance(const RECORD_SPACE u64 *work, const lower_plan *p
 __device__ u64 lower_variance(const RECORD_SPACE u64 *work, const lower_plan *p, u32 root, u32 type,
                               lower_scratch *r) {
     const float_format f = format_of(type);
-    r->imaginary.count = 0;
+    number_of(0, 0, &r->imaginary);
     if (p->n == 0 || has_no_variance(work, p, PLAN_SUM, p->mean[0])) return float_nan_bits(f);
     load_moments(work, p, PLAN_SUM, PLAN_SQUARES, p->mean[0], r, &r->sum, &r->squares);
     if (p->is_complex) {
