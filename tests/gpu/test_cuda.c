@@ -965,7 +965,9 @@ static tally_status build_groups(void) {
     struct gpu_program *program;
     struct gpu_kernel *kernel;
     assert_ok(cuda_api.open(0, NULL, &gpu));
+    const size_t before = objects();
     tally_status status = cuda_api.build(gpu, "groups.cu", NULL, defines, 2, &program);
+    if (status != TALLY_OK) assert_int_equal(objects(), before); /* also what was loaded is gone */
     for (int i = 0; i < 5 && status == TALLY_OK; i++)
         assert_ok(cuda_api.kernel(gpu, program, names[i], &kernel));
     if (status == TALLY_OK)
