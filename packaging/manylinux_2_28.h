@@ -11,6 +11,7 @@
 #error "manylinux_2_28.h: the oldest versions of this processor's functions are not known here"
 #endif
 #define TALLY_OLD(name) __asm__(".symver " #name ", " #name "@" TALLY_OLDEST)
+TALLY_OLD(dladdr);
 TALLY_OLD(dlclose);
 TALLY_OLD(dlerror);
 TALLY_OLD(dlopen);

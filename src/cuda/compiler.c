@@ -4,7 +4,7 @@
  * Floating arithmetic is compiled as written: no fused multiply-add, subnormal numbers kept, division
  * and square root rounded correctly.
  */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, statx */
 #include "cuda/compiler.h"
 
 #include "base/status.h"
@@ -13,6 +13,7 @@
 #include "gpu/loader.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -166,7 +167,7 @@ static tally_status choose(int major, int minor, int driver, struct target *out)
 /* A compiler's version says nothing of its patches, so its file's size and time are in the name, too. */
 tally_status compiler_name(int major, int minor, int driver, char out[COMPILER_NAME]) {
     struct target target;
-    struct stat s = {0};
+    struct statx s = {0};
     Dl_info info;
     void *place;
     int version[2] = {0, 0};
@@ -174,9 +175,11 @@ tally_status compiler_name(int major, int minor, int driver, char out[COMPILER_N
     if (status) return status;
     nvrtc.nvrtcVersion(&version[0], &version[1]);
     memcpy(&place, &nvrtc.nvrtcVersion, sizeof place);
-    if (dladdr(place, &info) && info.dli_fname) stat(info.dli_fname, &s);
-    int at = snprintf(out, COMPILER_NAME, "NVRTC %d.%d, %lld bytes of %lld %s", version[0],
-                      version[1], (long long)s.st_size, (long long)s.st_mtim.tv_sec, target.option);
+    if (dladdr(place, &info) && info.dli_fname)
+        statx(AT_FDCWD, info.dli_fname, 0, STATX_BASIC_STATS, &s);
+    int at =
+        snprintf(out, COMPILER_NAME, "NVRTC %d.%d, %lld bytes of %lld %s", version[0], version[1],
+                 (long long)s.stx_size, (long long)s.stx_mtime.tv_sec, target.option);
     for (int i = 0; i < STRICT; i++)
         at += snprintf(out + at, (size_t)(COMPILER_NAME - at), " %s", strict[i]);
     return TALLY_OK;

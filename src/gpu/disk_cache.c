@@ -1,5 +1,5 @@
 /* disk_cache.c - see disk_cache.h. */
-#define _GNU_SOURCE /* secure_getenv */
+#define _GNU_SOURCE /* secure_getenv, statx */
 #include "gpu/disk_cache.h"
 
 #include "base/hash.h"
@@ -99,21 +99,27 @@ static void make_folders(char *path) {
     mkdir(path, 0700);
 }
 
+/* Returns whether an open file or folder could be looked at. (glibc 2.28, the oldest that the wheel is for, has no fstat() that
+ * could be linked today.) */
+static bool look(int file, struct statx *out) {
+    return statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, out) == 0;
+}
+
 /* Returns whether a folder or a file is the user's, and nobody else may write there. */
-static bool is_trusted(const struct stat *s) {
-    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+static bool is_trusted(const struct statx *s) {
+    return s->stx_uid == geteuid() && (s->stx_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 /* Opens the folder, which `make` makes where it is not there. Returns -1 if there is none to trust. */
 static int open_folder(bool make) {
     char *path = disk_cache_path();
-    struct stat s;
+    struct statx s;
     if (!path) return -1;
     if (make) make_folders(path);
     const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(path);
     if (folder < 0) return -1;
-    if (fstat(folder, &s) == 0 && is_trusted(&s)) return folder;
+    if (look(folder, &s) && is_trusted(&s)) return folder;
     close(folder);
     return -1;
 }
@@ -165,11 +171,10 @@ static bool is_sound(const char *file, size_t size, const char *key) {
 
 /* Reads a file; the program goes to the front of what it returns. */
 static char *read_program(int file, const char *key, size_t *out) {
-    struct stat s;
-    if (fstat(file, &s) != 0 || !S_ISREG(s.st_mode) || !is_trusted(&s)) return NULL;
-    if (s.st_size <= (off_t)sizeof(struct head) || (uint64_t)s.st_size > DISK_CACHE_MOST)
-        return NULL;
-    const size_t size = (size_t)s.st_size, before = sizeof(struct head) + strlen(key);
+    struct statx s;
+    if (!look(file, &s) || !S_ISREG(s.stx_mode) || !is_trusted(&s)) return NULL;
+    if (s.stx_size <= sizeof(struct head) || s.stx_size > DISK_CACHE_MOST) return NULL;
+    const size_t size = (size_t)s.stx_size, before = sizeof(struct head) + strlen(key);
     char *bytes = malloc(size + 1);
     if (!bytes || !read_all(file, bytes, size) || !is_sound(bytes, size, key)) {
         free(bytes);
@@ -220,15 +225,16 @@ static int by_use(const void *a, const void *b) {
 static size_t list(int folder, DIR *stream, struct entry **out) {
     size_t count = 0, room = 0;
     struct dirent *d;
-    struct stat s;
+    struct statx s;
     bool temporary;
     *out = NULL;
     while ((d = readdir(stream))) {
         if (!is_ours(d->d_name, &temporary)) continue;
-        if (fstatat(folder, d->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode))
+        if (statx(folder, d->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &s) != 0 ||
+            !S_ISREG(s.stx_mode))
             continue;
         if (temporary) {
-            if (time(NULL) - s.st_mtim.tv_sec > TEMPORARY_AGE) unlinkat(folder, d->d_name, 0);
+            if (time(NULL) - s.stx_mtime.tv_sec > TEMPORARY_AGE) unlinkat(folder, d->d_name, 0);
             continue;
         }
         if (count == room) {
@@ -238,8 +244,8 @@ static size_t list(int folder, DIR *stream, struct entry **out) {
         }
         struct entry *e = &(*out)[count++];
         memcpy(e->name, d->d_name, NAME_ROOM);
-        e->used = s.st_mtim;
-        e->size = (uint64_t)s.st_size;
+        e->used = (struct timespec){.tv_sec = s.stx_mtime.tv_sec, .tv_nsec = s.stx_mtime.tv_nsec};
+        e->size = s.stx_size;
     }
     return count;
 }
