@@ -55,7 +55,7 @@ BEGINS_EARLY
 #define TILE_ELEMENTS (TILE_ROWS * VECTOR > NARROW_ROWS ? TILE_ROWS * VECTOR : NARROW_ROWS)
 
 /* Whether a condition holds for some lane of the warp; where lanes need not keep step, for this thread. */
-#if defined(__CUDACC__)
+#if HAS_BALLOT
 #define SOME_LANE(condition) __any_sync(FULL_WARP, condition)
 #else
 #define SOME_LANE(condition) (condition)

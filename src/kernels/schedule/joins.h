@@ -52,8 +52,8 @@ __device__ quad_double join_quad_double(const GLOBAL u64 *work, const parts_plan
     for (u64 at = piece + threadIdx.x % WARP; at <= last; at += WARP) {
         const state s = get_edge(work + p->edges + at * EDGE + (at == piece ? STATE_WORDS : 0));
         a.lost |= s.tag & TAG_LOST;
-        add_to_quad_double(&a, s.d[0]);
-        add_to_quad_double(&a, s.d[1]);
+        add_to_quad_double(&a, double_from(s.w[0]));
+        add_to_quad_double(&a, double_from(s.w[1]));
     }
     UNROLL_NOT
     for (u32 lanes = WARP / 2; lanes > 0; lanes /= 2) {
@@ -80,9 +80,9 @@ __device__ void put_quad_double(GLOBAL u64 *work, GLOBAL u8 *out, const parts_pl
     if (off != 0) off = 2 * off + magnitude_of(a.d[1]) * 0x1p-51;
     u32 lost = a.lost;
     n = elements_of(work, p, row, n);
-    state s = {{a.d[0], a.d[1] - off}, 0};
+    state s = {{double_bits(a.d[0]), double_bits(a.d[1] - off)}, 0};
     const u64 bits = state_value(&s, &p->lower, n, 0, VALUE_OP(p, 0), VALUE_TYPE(p, 0), &lost);
-    s.d[1] = a.d[1] + off;
+    s.w[1] = double_bits(a.d[1] + off);
     if (state_value(&s, &p->lower, n, 0, VALUE_OP(p, 0), VALUE_TYPE(p, 0), &lost) != bits) lost = 1;
     if (lost) {
         TALLY_PATH("left to fold");

@@ -129,7 +129,7 @@ INLINED u32 add_edge(state *all, aligned_elements at, u64 s, u32 n) {
             more.tag = TAG_ROUGH;
         } else
             more = merge_team(more, WARP_LOG);
-        const double square = more.d[SQUARES];
+        const double square = double_from(more.w[SQUARES]);
         fits = more.tag == 0 || (square > 0x1p-800 && square < 0x1p800);
         sum = merge(sum, more);
     }

@@ -94,7 +94,7 @@ __device__ u32 put_near(GLOBAL u8 *out, const parts_plan *p, u64 row, u32 n, u32
     if (HAS_SQUARES)
         r.lost = !approximate_value_rounds(&p->lower, VALUE_TYPE(p, 0), &s, n, depth, &r.bits);
     else
-        r = lower_approximate(s.d[0], s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
+        r = lower_approximate(double_from(s.w[0]), s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
     if (r.lost) {
         TALLY_PATH("approximate sums that do not suffice");
         return 0;

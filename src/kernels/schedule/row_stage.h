@@ -240,8 +240,9 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
 #if HAS_COMPENSATED
             if (!plain_sum_is_exact(&k[i], 6)) {
                 u64 bits;
-                if (approximate_sum_rounds(now.d[0], now.tag, (u32)elements_of(work, p, row + r, n),
-                                           VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
+                if (approximate_sum_rounds(double_from(now.w[0]), now.tag,
+                                           (u32)elements_of(work, p, row + r, n), VALUE_OP(p, 0),
+                                           VALUE_TYPE(p, 0), &bits)) {
                     put(out, p, 0, row + r, bits);
                     continue;
                 }

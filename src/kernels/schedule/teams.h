@@ -26,21 +26,21 @@ INLINED state shuffle_xor_state(state s, u32 lanes) {
 #if HAS_ONE_FLOAT_SUM
 /* Merges plain sums, one of which is near, so that all are. */
 INLINED state merge_near_team(state s, u32 t) {
-    double sum = with_rest(s.d[0], s.d[1]);
+    double sum = with_rest(double_from(s.w[0]), double_from(s.w[1]));
     s.tag |= TAG_APPROXIMATE;
     EACH_STEP_OF_TEAM(t) {
         const u32 tag = __shfl_xor_sync(FULL_WARP, s.tag, lanes);
         sum += double_from(__shfl_xor_sync(FULL_WARP, double_bits(sum), lanes));
         s.tag = (s.tag > tag ? s.tag : tag) | ((s.tag | tag) & TAG_FLAGS);
     }
-    s.d[0] = sum;
-    s.d[1] = 0;
+    s.w[0] = double_bits(sum);
+    s.w[1] = 0;
     return s;
 }
 
 /* Merges sums that are one double each; returns 0, with *s as it was, where their sum is not. */
 INLINED u32 merge_doubles(state *s, u32 t) {
-    double sum = s->d[0], error;
+    double sum = double_from(s->w[0]), error;
     u32 fits = 1;
     EACH_STEP_OF_TEAM(t) {
         const u64 other = __shfl_xor_sync(FULL_WARP, double_bits(sum), lanes);
@@ -48,13 +48,13 @@ INLINED u32 merge_doubles(state *s, u32 t) {
         fits &= error == 0;
     }
     if (warp_votes(!fits) != 0) return 0;
-    s->d[0] = sum;
+    s->w[0] = double_bits(sum);
     return 1;
 }
 
 /* Merges finite pairs, without making each sum of two the nearest double and the rest. */
 INLINED state merge_finite_pairs(state s, u32 t) {
-    double high = s.d[0], low = s.d[1];
+    double high = double_from(s.w[0]), low = double_from(s.w[1]);
     u32 lost = s.tag & TAG_LOST;
     EACH_STEP_OF_TEAM(t) {
         double e, f, g;
@@ -67,8 +67,8 @@ INLINED state merge_finite_pairs(state s, u32 t) {
     const u32 first = threadIdx.x % WARP & ~((1u << t) - 1);
     const u32 team = t == WARP_LOG ? FULL_WARP : ((1u << (1u << t)) - 1) << first;
     s.tag = warp_votes(lost) & team ? TAG_LOST : 0;
-    s.d[0] = low == 0 ? high : two_sum(high, low, &low);
-    s.d[1] = low;
+    s.w[0] = double_bits(low == 0 ? high : two_sum(high, low, &low));
+    s.w[1] = double_bits(low);
     return s;
 }
 #endif
@@ -77,9 +77,9 @@ INLINED state merge_finite_pairs(state s, u32 t) {
 INLINED state merge_team(state s, u32 t) {
 #if HAS_ONE_FLOAT_SUM
     if (HAS_COMPENSATED && warp_votes(s.tag & TAG_APPROXIMATE) != 0) return merge_near_team(s, t);
-    if (warp_votes(double_bits(s.d[1]) != 0 || s.tag & TAG_FLAGS) == 0 && merge_doubles(&s, t))
-        return s;
-    if (warp_votes(!(s.d[0] - s.d[0] == 0)) == 0) return merge_finite_pairs(s, t);
+    if (warp_votes(s.w[1] != 0 || s.tag & TAG_FLAGS) == 0 && merge_doubles(&s, t)) return s;
+    if (warp_votes(!(double_from(s.w[0]) - double_from(s.w[0]) == 0)) == 0)
+        return merge_finite_pairs(s, t);
 #endif
     EACH_STEP_OF_TEAM(t) s = merge(s, shuffle_xor_state(s, lanes));
     return s;
@@ -91,9 +91,9 @@ INLINED state merge_approximate(state s, u32 t) {
     EACH_STEP_OF_TEAM(t) {
         UNROLL
         for (u32 k = 0; k < 2 * PAIRS; k += 2) {
-            const u64 other = __shfl_xor_sync(FULL_WARP, double_bits(s.d[k]), lanes);
-            const u64 low = LONG ? __shfl_xor_sync(FULL_WARP, double_bits(s.d[k + 1]), lanes) : 0;
-            merge_near_pair(&s.d[k], &s.d[k + 1], double_from(other), double_from(low));
+            const u64 other = __shfl_xor_sync(FULL_WARP, s.w[k], lanes);
+            const u64 low = LONG ? __shfl_xor_sync(FULL_WARP, s.w[k + 1], lanes) : 0;
+            merge_near_pair(&s.w[k], &s.w[k + 1], double_from(other), double_from(low));
         }
     }
     return s;

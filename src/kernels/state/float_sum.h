@@ -63,7 +63,9 @@
 /* The tag of an exact sum has the flags TAG_.... Where HAS_COMPENSATED its other bits are those of an
  * f32: the largest magnitude of an element, rounded up. */
 typedef struct state {
-    double d[2 * PAIRS]; /* high and low of each pair */
+    u64 w
+        [2 *
+         PAIRS]; /* high and low of each pair, as bits: compilers keep fewer words in local memory than doubles */
     u32 tag;
 } state;
 
@@ -80,8 +82,8 @@ PURE state none(void) {
     state s;
     UNROLL
     for (u32 k = 0; k < 2 * PAIRS; k += 2) {
-        s.d[k] = -0.0;
-        s.d[k + 1] = 0;
+        s.w[k] = double_bits(-0.0);
+        s.w[k + 1] = 0;
     }
     s.tag = 0;
     return s;
@@ -89,23 +91,23 @@ PURE state none(void) {
 
 /* Adds double-double b to a; sets a flag in *tag if that loses a bit. The low double of an infinity
  * or a NaN is 0. */
-PURE void merge_pair(double *a, const double *b, u32 *tag) {
+PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     double e, f, g;
-    const double high = two_sum(a[0], b[0], &e);
-    if (e == 0 && (double_bits(a[1]) | double_bits(b[1])) == 0) {
-        a[0] = high;
+    const double high = two_sum(double_from(a[0]), double_from(b[0]), &e);
+    if (e == 0 && (a[1] | b[1]) == 0) {
+        a[0] = double_bits(high);
         return;
     }
     const u32 is_finite = high - high == 0;
-    const double both = two_sum(a[1], b[1], &f);
+    const double both = two_sum(double_from(a[1]), double_from(b[1]), &f);
     const double low = two_sum(both, e, &g), sum = high + low;
     if (is_finite && !(f == 0 && g == 0)) *tag |= TAG_OF_LOSS;
     if (!is_finite || low == 0) {
-        a[0] = high;
+        a[0] = double_bits(high);
         a[1] = 0;
     } else {
-        a[0] = sum;
-        a[1] = low - (sum - high);
+        a[0] = double_bits(sum);
+        a[1] = double_bits(low - (sum - high));
     }
 }
 
@@ -123,33 +125,36 @@ PURE u32 merged_tag(u32 a, u32 b) {
 PURE state merge(state a, state b) {
     a.tag = merged_tag(a.tag, b.tag);
     if (HAS_COMPENSATED && a.tag & TAG_APPROXIMATE) {
-        a.d[0] = with_rest(a.d[0] + b.d[0], a.d[1] + b.d[1]);
-        a.d[1] = 0;
+        a.w[0] = double_bits(with_rest(double_from(a.w[0]) + double_from(b.w[0]),
+                                       double_from(a.w[1]) + double_from(b.w[1])));
+        a.w[1] = 0;
         return a;
     }
     UNROLL
     for (u32 k = 0; k < 2 * PAIRS; k += 2)
-        merge_pair(a.d + k, b.d + k, &a.tag);
+        merge_pair(a.w + k, b.w + k, &a.tag);
     return a;
 }
 
 PURE u64 state_word(const state *a, u32 k) {
-    return k == SHORT_WORD ? a->tag : double_bits(a->d[k]);
+    return k == SHORT_WORD ? a->tag : a->w[k];
 }
 PURE state state_of_words(const u64 *words) {
     state a;
     UNROLL
     for (u32 k = 0; k < 2 * PAIRS; k++)
-        a.d[k] = double_from(words[k]);
+        a.w[k] = words[k];
     a.tag = (u32)words[SHORT_WORD];
     return a;
 }
 
 /* Adds x to a double-double; sets a flag in *tag if that loses a bit. */
-PURE void add_to_pair(double *a, double x, u32 *tag) {
+PURE void add_to_pair(u64 *a, double x, u32 *tag) {
     double e, f;
-    a[0] = two_sum(a[0], x, &e);
-    a[1] = two_sum(a[1], e, &f);
+    const double high = two_sum(double_from(a[0]), x, &e);
+    const double low = two_sum(double_from(a[1]), e, &f);
+    a[0] = double_bits(high);
+    a[1] = double_bits(low);
     if (!(f == 0)) *tag |= HAS_SQUARES && f - f == 0 ? TAG_ROUGH : TAG_LOST;
 }
 
@@ -157,12 +162,12 @@ PURE void add_to_pair(double *a, double x, u32 *tag) {
  * not too small (lift.h). */
 PURE void add_double_double(double x, state *s) {
     if (OF_MAGNITUDES) x = magnitude_of(x);
-    if (HAS_SUM) add_to_pair(s->d, x, &s->tag);
+    if (HAS_SUM) add_to_pair(s->w, x, &s->tag);
     if (!HAS_SQUARES) return;
     const double square = x * x;
-    add_to_pair(s->d + SQUARES, square, &s->tag);
+    add_to_pair(s->w + SQUARES, square, &s->tag);
     if (!LONG) return;
-    add_to_pair(s->d + SQUARES, fused(x, x, -square), &s->tag);
+    add_to_pair(s->w + SQUARES, fused(x, x, -square), &s->tag);
     if (x != 0 && exponent_field(square) < 1023 - 960) s->tag |= TAG_LOST;
 }
 
@@ -229,12 +234,12 @@ PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
 PURE state finish(const batch *k, u64 start) {
     state s;
     if (HAS_SUM) {
-        s.d[0] = k->sum;
-        s.d[1] = HAS_SQUARES ? 0 : k->rest;
+        s.w[0] = double_bits(k->sum);
+        s.w[1] = HAS_SQUARES ? 0 : double_bits(k->rest);
     }
     if (HAS_SQUARES) {
-        s.d[SQUARES] = k->square;
-        s.d[SQUARES + 1] = k->rest;
+        s.w[SQUARES] = double_bits(k->square);
+        s.w[SQUARES + 1] = double_bits(k->rest);
     }
     s.tag = HAS_COMPENSATED ? (k->most + TAG_FLAGS) & ~TAG_FLAGS : 0;
     return s;
@@ -266,7 +271,7 @@ typedef struct lowered {
 /* Returns the value of a sum that is an infinity or a NaN; of f64 perhaps only on the way, so that it is lost. */
 PURE lowered lower_special(state s, u32 op, u32 to) {
     const u32 of_squares = HAS_SQUARES && (op == SUMSQ || op == NORM2);
-    const double v = of_squares ? s.d[SQUARES] : s.d[0];
+    const double v = of_squares ? double_from(s.w[SQUARES]) : double_from(s.w[0]);
     const float_format f = format_of(to);
     lowered r = {0, LONG || (s.tag & TAG_LOST) != 0};
     if (!LONG)
@@ -277,7 +282,7 @@ PURE lowered lower_special(state s, u32 op, u32 to) {
 
 /* Returns the bits of a value that squares have a part in, of sums that may be rough. */
 PURE u64 squares_value(state s, u64 n, u32 op, u64 correction, i32 exponent, u32 to, u32 *lost) {
-    const double square = s.d[SQUARES], rest = s.d[SQUARES + 1];
+    const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
     const double rough = s.tag & TAG_ROUGH ? rough_bound(n) : 0;
     if (rough != 0 && square == 0) *lost = 1;
     if (op == SUMSQ && rough != 0) {
@@ -287,7 +292,8 @@ PURE u64 squares_value(state s, u64 n, u32 op, u64 correction, i32 exponent, u32
     if (op == SUMSQ) return doubles_value(square, rest, n, 0, to, 0, lost);
     if (op == NORM2) return norm_value(square, rest, to, rough * square, lost);
     const double ddof = ddof_of(correction, exponent, lost);
-    return variance_value(s.d[0], s.d[1], square, rest, n, ddof, op == STD, to, rough, lost);
+    return variance_value(double_from(s.w[0]), double_from(s.w[1]), square, rest, n, ddof,
+                          op == STD, to, rough, lost);
 }
 
 /* Returns the value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the
@@ -295,7 +301,7 @@ PURE u64 squares_value(state s, u64 n, u32 op, u64 correction, i32 exponent, u32
 SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent) {
     const u32 to = ELEMENT_TYPE;
     lowered r = {0, (s.tag & TAG_LOST) != 0};
-    if (s.d[0] - s.d[0] != 0) {
+    if (double_from(s.w[0]) - double_from(s.w[0]) != 0) {
         TALLY_PATH("not finite");
         return lower_special(s, op, to);
     }
@@ -310,41 +316,45 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
         }
         if (s.tag & TAG_ROUGH) r.lost = 1;
     }
-    const u64 zero = double_bits(s.d[0]) == double_bits(-0.0) ? float_sign(format_of(to)) : 0;
-    r.bits = doubles_value(s.d[0], s.d[1], n, op == MEAN, to, zero, &r.lost);
+    const u64 zero = s.w[0] == double_bits(-0.0) ? float_sign(format_of(to)) : 0;
+    r.bits =
+        doubles_value(double_from(s.w[0]), double_from(s.w[1]), n, op == MEAN, to, zero, &r.lost);
     return r;
 }
 
-/* Returns whether an f32's sum, or mean, is that of one double, exactly; *bits are its bits. The mean lies on the same
- * side of a point half way between two floats as the double nearest to it, if that is not the point itself. */
-PURE u32 one_double_gives(state s, u64 n, u32 op, u64 *bits) {
-    const double sum = s.d[0];
-    if (double_bits(s.d[1]) != 0 || s.tag & TAG_LOST) return 0;
-    if (op != MEAN) {
-        *bits = float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
-        return 1;
-    }
-    const double mean = sum / (double)n;
-    const i32 field = exponent_field(mean);
-    *bits = float_bits((float)mean);
-    return field > 1023 - 126 && field < 1023 + 127 && (u32)double_bits(mean) << 3 != 0x80000000u;
-}
-
-/* Returns whether an f64's sum is that of a double-double, rounded once; *bits are its bits. */
-PURE u32 one_rounding_gives(state s, u32 op, u64 *bits) {
-    const double sum = s.d[0] + s.d[1];
-    *bits = double_bits(sum);
-    return op != MEAN && !(s.tag & TAG_LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD;
-}
-
+#if IS_F32 && !HAS_SQUARES
+/* Most sums are one double. A mean lies on the same side of a point half way between two floats as the double nearest to it,
+ * if that is not the point itself. */
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
-    u64 bits;
-    if (IS_F32 && !HAS_SQUARES && one_double_gives(*a, n, op, &bits)) return bits;
-    if (LONG && !HAS_SQUARES && one_rounding_gives(*a, op, &bits)) return bits;
+    const double sum = double_from(a->w[0]);
+    if (a->w[1] == 0 && !(a->tag & TAG_LOST)) {
+        if (op != MEAN) return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
+        const double mean = sum / (double)n;
+        const i32 field = exponent_field(mean);
+        if (field > 1023 - 126 && field < 1023 + 127 && (u32)double_bits(mean) << 3 != 0x80000000u)
+            return float_bits((float)mean);
+    }
     const lowered r = lower_floats(*a, n, op, p->ddof, p->exponent);
     *lost |= r.lost;
     return r.bits;
 }
+#elif LONG && !HAS_SQUARES
+/* Most sums are a double-double, rounded once. */
+PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
+    const double sum = double_from(a->w[0]) + double_from(a->w[1]);
+    if (op != MEAN && !(a->tag & TAG_LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD)
+        return double_bits(sum);
+    const lowered r = lower_floats(*a, n, op, p->ddof, p->exponent);
+    *lost |= r.lost;
+    return r.bits;
+}
+#else
+PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
+    const lowered r = lower_floats(*a, n, op, p->ddof, p->exponent);
+    *lost |= r.lost;
+    return r.bits;
+}
+#endif
 PURE u64 value_of_none(const VALUES *p, u32 op, u32 to, u32 *lost) {
     return op == MEAN || op == VAR || op == STD ? float_nan_bits(format_of(to)) : 0;
 }

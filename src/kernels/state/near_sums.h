@@ -21,35 +21,35 @@
 INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
     const double x = (double)taken(e, inside);
     if (!LONG) {
-        if (HAS_SUM) s->d[0] += x;
-        if (HAS_SQUARES) s->d[SQUARES] = fused(x, x, s->d[SQUARES]);
+        if (HAS_SUM) s->w[0] = double_bits(double_from(s->w[0]) + (x));
+        if (HAS_SQUARES) s->w[SQUARES] = double_bits(fused(x, x, double_from(s->w[SQUARES])));
         return;
     }
     u64 lost = 0;
     if (HAS_SUM && HAS_SQUARES) {
         double error;
-        s->d[0] = two_sum(s->d[0], x, &error);
-        s->d[1] += error;
+        s->w[0] = double_bits(two_sum(double_from(s->w[0]), x, &error));
+        s->w[1] = double_bits(double_from(s->w[1]) + (error));
         lost = double_bits(error);
     }
     double error;
     const double square = x * x, rest = fused(x, x, -square);
-    s->d[SQUARES] = two_sum(s->d[SQUARES], square, &error);
+    s->w[SQUARES] = double_bits(two_sum(double_from(s->w[SQUARES]), square, &error));
     lost |= double_bits(error) | double_bits(rest);
     if (exponent_field(square) < 1023 - 960)
         lost |= double_bits(x) << 1; /* as in add_double_double() */
     if (tells) s->tag |= (u32)lost | (u32)(lost >> 32);
-    s->d[SQUARES + 1] += error + rest;
+    s->w[SQUARES + 1] = double_bits(double_from(s->w[SQUARES + 1]) + (error + rest));
 }
 
 /* Adds the near sums of another lane. */
-PURE void merge_near_pair(double *high, double *low, double other, double other_low) {
+PURE void merge_near_pair(u64 *high, u64 *low, double other, double other_low) {
     double error;
     if (LONG) {
-        *high = two_sum(*high, other, &error);
-        *low = (*low + other_low) + error;
+        *high = double_bits(two_sum(double_from(*high), other, &error));
+        *low = double_bits((double_from(*low) + other_low) + error);
     } else
-        *high += other;
+        *high = double_bits(double_from(*high) + other);
 }
 
 /* Returns whether a near sum of n elements determines the sum or the mean; *bits are its bits. Each element goes through at
@@ -84,9 +84,11 @@ PURE u32 approximate_value_rounds(const VALUES *p, u32 to, const state *s, u32 n
     const double ddof = ddof_of(p->ddof, p->exponent, &is_far);
     if (n >= APPROXIMATE_MOST) return 0;
     if (LONG)
-        return near_doubles_round(s->d[0], s->d[1], s->d[SQUARES], s->d[SQUARES + 1], n, HAS_SUM,
-                                  op, ddof, to, bits);
-    return near_sums_round(s->d[0], s->d[SQUARES], n, (double)depth, HAS_SUM, op, ddof, to, bits);
+        return near_doubles_round(double_from(s->w[0]), double_from(s->w[1]),
+                                  double_from(s->w[SQUARES]), double_from(s->w[SQUARES + 1]), n,
+                                  HAS_SUM, op, ddof, to, bits);
+    return near_sums_round(double_from(s->w[0]), double_from(s->w[SQUARES]), n, (double)depth,
+                           HAS_SUM, op, ddof, to, bits);
 }
 
 #endif
