@@ -187,7 +187,8 @@ static int is_positive(const struct exact_sum *s, uint64_t n) {
 
 static int magnitude_unpack(const struct problem *p, const uint64_t *word, uint64_t n,
                             void *state) {
-    return sum_unpack(p, word, n, state) && is_positive(state, n);
+    /* Of complex elements these are sums of the imaginary parts, of either sign. */
+    return sum_unpack(p, word, n, state) && (p->is_complex || is_positive(state, n));
 }
 
 static int product_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
