@@ -20,7 +20,8 @@ typedef struct lowered {
 #define HAS_SQUARES 0
 #define STATE_WORDS 3
 #endif
-#define PAD 1
+#define PAD        1
+#define NEVER_LOST NULL
 #define TESTS_EXPONENTS                                                                            \
     (HAS_SQUARES || !LONG) /* tiles' exponents are tested before they are added */
 #if !HAS_SQUARES
