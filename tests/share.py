@@ -4,7 +4,7 @@ Of a test with four cases or more every TALLY_SHARE-th is run (3), drawn by TALL
 run has others. TALLY_SHARE=1 has all of them, as has pytest by itself. A file that says EVERY_CASE = True has all of its own
 in each run: no other case of it would show what one of them does.
 
-`make check` and `make check-all` part the cases: TALLY_PART=first has every FIRST-th case and no test with the mark `long`;
+`make check` and `make check-all` part the cases: TALLY_PART=first has every FIRST-th case and none with the mark `long`;
 TALLY_PART=rest has what the first part of the same seed lacks of the share."""
 import os
 import random
@@ -31,10 +31,12 @@ def count(cases, share):
 
 
 def choose(test, cases):
-    """The cases of a test that this run has."""
+    """The cases of a test that this run has. Those with the mark `long` are never in the first part."""
     order = random.Random(f"{SEED} {test}").sample(cases, len(cases))
-    first = 0 if cases[0].get_closest_marker("long") else count(cases, max(SHARE, FIRST))
-    return order[first if PART == "rest" else 0:first if PART == "first" else count(cases, SHARE)]
+    first = [case for case in order[:count(cases, max(SHARE, FIRST))] if not case.get_closest_marker("long")]
+    if PART == "first":
+        return first
+    return [case for case in order[:count(cases, SHARE)] if PART != "rest" or case not in first]
 
 
 @pytest.hookimpl(trylast=True)

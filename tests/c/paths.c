@@ -1036,6 +1036,8 @@ static void check_fallbacks(void) {
     check_segments(sum, SMALL, 4, LENGTHS(100000), TALLY_I64, 0,
                    "segments that do not fit together");
     check_groups(sum, SMALL, 10, 300000, TALLY_I32, MIXED, 0, "groups that do not fit");
+    for (int by_id = 0; by_id < 2; by_id++)
+        check_vectors(sum, SMALL, 4, LENGTHS(5000), 20, by_id, "vectors that do not fit together");
     check_whole(&sum, SMALL, 400000);
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F16}, ONES,

@@ -36,6 +36,9 @@ def pytest_collection_modifyitems(config, items):
     others = [item for item in items if not is_wanted(item)]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if is_wanted(item)]
+    for item in items:  # PoCL takes most of a minute to compile kernels of 64 threads for a type
+        if "block=" in item.nodeid:
+            item.add_marker(pytest.mark.long)
 
 
 def pytest_terminal_summary(terminalreporter):
