@@ -270,7 +270,8 @@ static int take_part(struct job *job, struct block_worker *h, struct part_worker
     return (w->filled + 1) * c->width <= job->a.width || lower_parts(job, h, w, c);
 }
 
-/* Reduces the parts of weights [begin, end) of a block of columns; those that are cut to edges[0] and edges[1]. */
+/* Reduces the parts of weights [begin, end) of a block of columns; those that are cut to edges[0] and edges[1],
+ * which is NULL where none is. */
 static void take_parts(struct job *job, struct block_worker *h, struct part_worker *w, size_t block,
                        size_t begin, size_t end, struct edge *edges) {
     const struct columns c = columns_of(job, block);
@@ -285,7 +286,7 @@ static void take_parts(struct job *job, struct block_worker *h, struct part_work
         if (at < begin && from == rows) continue;
         if (from == 0 && to == rows) {
             if (!take_part(job, h, w, &c, part, start, start + rows)) return;
-        } else if (from < to) {
+        } else if (from < to && edges) {
             struct edge *edge = &edges[from == 0];
             TALLY_PATH("a part that is cut");
             if (!add_rows(job, &job->a, h, edge->planes, 0, &c, start + from, start + to, from))
@@ -324,10 +325,10 @@ static void merge_task(void *context, size_t block, unsigned worker) {
         if (edge->from == edge->to) continue;
         if (edge->from == 0)
             into = edge;
-        else
+        else if (into)
             block_merge(&job->a, into->planes, edge->planes, stride, c.width);
         const size_t start = start_of(job, edge->part);
-        if (start + edge->to != start_of(job, edge->part + 1)) continue;
+        if (!into || start + edge->to != start_of(job, edge->part + 1)) continue;
         const struct block at = block_of(job, &c, edge->part, 1, &start);
         count_elements(job, h, 0, c.width, edge->to);
         if (!block_lower(&job->a, h, into->planes, stride, &at)) {

@@ -156,7 +156,7 @@ static tally_status enqueue(struct parts_run *run) {
                                            BUFFER(call->out), VALUE(plan)};
     const uint64_t tasks = (uint64_t)l.pieces * l.tiles * l.slabs;
     const unsigned most = parts_blocks_at_once(queue);
-    const uint64_t folds = parts_of(tasks, queue->block / l.width),
+    const uint64_t folds = parts_of(tasks, queue->block / (l.width ? l.width : 1)),
                    joins = parts_of(l.pieces, JOIN_PIECES) * plan.slices;
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, l.wide ? WIDE : NARROW);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, JOIN);
