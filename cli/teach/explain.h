@@ -24,7 +24,7 @@ struct step_sums {
 };
 struct step_sums sum_step(const tally_ladder_step *step);
 
-/* What a lesson asks for beside a right result. A bound on a count: a repair is right only if no block counts more than
+/* A lesson asks for this beside a right result. A bound on a count: a repair is right only if no block counts more than
  * `most`. Or neighbours: each value that a thread stores or passes on must be of elements that follow each other. */
 struct explain_goal {
     unsigned lesson;

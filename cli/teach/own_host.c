@@ -435,7 +435,7 @@ static bool equals(tally_type type, struct number a, struct number b, double bou
     return a.real == b.real || fabs(a.real - b.real) <= bound;
 }
 
-/* What an integer output holds at first, to which a kernel may add. */
+/* Returns the value that an integer output holds before the launch, as a kernel may add to it. */
 static int64_t identity_of(tally_op op, tally_type type) {
     const unsigned bits = 8 * (unsigned)tally_type_size(type) - is_signed(type);
     const uint64_t most = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;

@@ -134,7 +134,7 @@
 #define VECTORS_TILE        ((size_t)12 << 10)
 #define VECTORS_AHEAD       16
 #define VECTORS_AHEAD_BYTES ((size_t)1 << 10)
-/* What a part costs besides its rows, in rows. */
+/* To begin and lower a part takes as long as to add so many rows. */
 #define VECTORS_PART_WEIGHT 4
 /* Least rows of a part, for each that lies side by side in a fold, that are worth folding. */
 #define VECTORS_FOLDS 4

@@ -144,7 +144,7 @@ static const char *const strict[] = {"-fmad=false", "-ftz=false", "-prec-div=tru
                                      "-prec-sqrt=true"};
 enum { STRICT = sizeof strict / sizeof *strict };
 
-/* What a compilation is for. */
+/* A compilation makes machine code, or PTX, for the architecture that the option names. */
 struct target {
     bool machine_code; /* else PTX */
     char option[40];

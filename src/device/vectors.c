@@ -62,7 +62,7 @@ tally_status vectors_check_ids(const struct shaped *s) {
 
 /* ---- Vectors one behind another --------------------------------------------------------------- */
 
-/* What some vectors become. */
+/* Some vectors, copied one behind another, so that they can be reduced as one long vector. */
 struct copies {
     struct scratch scratch;
     char *x, *y, *mask;

@@ -17,7 +17,7 @@ tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, 
                            tally_type type);
 /* Returns the square root of a sum of squares. */
 tally_value exact_root(const struct exact_sum *s, tally_type type);
-/* What a variance is made of: of real numbers, or of the parts of complex ones. */
+/* A variance follows from these sums: of real numbers, or of one of the two parts of complex ones. */
 struct exact_moments {
     const struct exact_sum *sum, *squares;
     const double *mean; /* that it is about; NULL: the elements' own */

@@ -40,7 +40,7 @@ struct order_layout {
     unsigned arrays;        /* that the sort carries along; 0: elements' numbers */
     bool wide;              /* numbers have 64 bits, not 32 */
     uint64_t workers;       /* which count digits: kernels/sort.cu */
-    /* What is carried, by array, and the ids are at [0] in the end, and at [1] before the last pass. */
+    /* The sort leaves what it carries, by array, and the ids at [0]; before its last pass they are at [1]. */
     uint64_t carried[2][2], keys[2], counts, totals;
 };
 
@@ -56,7 +56,7 @@ struct parts_layout {
         aside; /* elements are copied side by side in that order: what follows finds sorted groups */
     bool starts_own; /* the work has offsets that say where groups begin */
     bool gathered;   /* the tree's elements are copied to the workspace, side by side */
-    /* Where these begin in the workspace. */
+    /* Each is the word of the workspace at which its array begins. */
     uint64_t edges, starts, tree_starts, copy, values;
     uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
