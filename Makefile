@@ -27,7 +27,7 @@ endif
 
 all:
 	@scripts/install-deps build
-	@cmake -S . -B "$(BUILD)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTALLY_TESTS=OFF "-DTALLY_CUDA_ARCHITECTURES=80;90;100" $(quiet)
+	@cmake -S . -B "$(BUILD)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTALLY_TESTS=OFF "-DTALLY_CUDA_ARCHITECTURES=80;90;100" -DTALLY_CUDA_QUICK=OFF $(quiet)
 	@cmake --build "$(BUILD)" -j $(JOBS) $(verbose) -- --no-print-directory
 
 demo: all

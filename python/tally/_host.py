@@ -213,8 +213,8 @@ class _Blocks:
             self.single(x, y, mask, outs, means)
         else:
             for cut in cuts(x.shape, kept, self.most):
-                self.run(x[cut], *(None if a is None else a[cut] for a in (y, mask)), tuple(o[cut] for o in outs),
-                         None if means is None else means[cut])
+                y_there, mask_there, means_there = [None if a is None else a[cut] for a in (y, mask, means)]
+                self.run(x[cut], y_there, mask_there, tuple(o[cut] for o in outs), means_there)
 
     def copy(self, x: Array, is_conjugated: bool) -> Array:
         copy = contiguous(x, self.dtype)

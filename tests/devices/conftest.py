@@ -25,7 +25,7 @@ def place_and_type(item):
 def compiled_soon(request, monkeypatch):
     """Compiling takes most of the time of these tests: what PoCL need not optimise, it does not."""
     where, type_ = place_and_type(request.node)
-    if "block" in where or type_ != OPTIMISED_TYPE:
+    if "block" in where or type_ is None or type_ != OPTIMISED_TYPE:
         monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable")
 
 

@@ -65,6 +65,7 @@ def test_lengths(n):
     check(ladder("-n", n, "--dtype", DRAW.choice(("f32", "i64", "u8")), "--finish", DRAW.choice(FINISHES), "--block", 64, **QUICK))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype,finish", [DRAW.choice([("f32", "atomic"), ("f64", "relaunch"), ("u8", "host")])])
 def test_a_million(dtype, finish):
     rows = check(ladder("-n", 1_000_017, "--dtype", dtype, "--finish", finish))
