@@ -13,7 +13,6 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.long
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TALLY = os.environ.get("TALLY", str(ROOT / "build" / "bin" / "tally"))
 TYPES = "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64".split()
@@ -72,6 +71,7 @@ def test_a_million(dtype, finish):
     assert rows[-1]["name"] == "tally" and rows[-1]["ulp_error"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("oclgrind"), reason="oclgrind is not installed")
 @pytest.mark.parametrize("op,dtype,finish", [("sum", "f32", DRAW.choice(FINISHES)),
                                              DRAW.choice([("sum", "f64", "relaunch"), ("min", "i8", "atomic"), ("xor", "u64", "host")])])
