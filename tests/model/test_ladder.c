@@ -7,9 +7,9 @@
  * arithmetic: in 64-bit integers, in long double, by comparing values. Elements are chosen so that
  * floating sums and products are exact in any order.
  */
+#include "../share.h"
 #include "base/table.h"
 #include "climb.h"
-#include "../share.h"
 
 #include <math.h>
 #include <setjmp.h>
