@@ -89,6 +89,11 @@ char *disk_cache_path(void) {
     return NULL;
 }
 
+bool disk_cache_serves(bool driver_keeps) {
+    const char *on = setting("TALLY_CACHE");
+    return on ? strcmp(on, "0") != 0 : !driver_keeps;
+}
+
 /* Makes a folder and those around it, for the user alone. */
 static void make_folders(char *path) {
     for (char *at = path + 1; (at = strchr(at, '/')); at++) {

@@ -2,8 +2,9 @@
  * disk_cache.h - compiled programs on disk, so that the next process does not compile them again.
  *
  * A program is one file of a folder: $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else $HOME/.cache/tally. TALLY_CACHE=0
- * turns the cache off. A program is known by its key, a text of all that the compiler's output depends on. The file
- * holds the whole key, and a hash that tells damaged bytes from sound ones.
+ * turns the cache off. A driver that keeps programs itself is left to it, unless TALLY_CACHE=1. A program is known by
+ * its key, a text of all that the compiler's output depends on. The file holds the whole key, and a hash that tells
+ * damaged bytes from sound ones.
  *
  * Any number of processes and threads use a folder at once, without locks: a file appears whole, by a rename. The
  * folder and its files are trusted only if they are the user's own and nobody else may write there. Whatever is wrong
@@ -12,6 +13,7 @@
 #ifndef TALLY_GPU_DISK_CACHE_H
 #define TALLY_GPU_DISK_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,9 @@ char *disk_cache_load(const char *key, size_t *size);
 /* Keeps a program, in place of any other of the same key, and drops the programs used longest ago until all of them
  * have `most` bytes at most. */
 void disk_cache_store(const char *key, const void *bytes, size_t size, uint64_t most);
+
+/* Returns whether the cache is to keep the programs of a driver. `driver_keeps` says that the driver keeps them on disk itself. */
+bool disk_cache_serves(bool driver_keeps);
 
 /* Returns the folder's path, which the caller frees; NULL if the cache is off, or there is no such folder to name. */
 char *disk_cache_path(void);

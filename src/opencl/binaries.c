@@ -5,17 +5,29 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define ROOM 128 /* of one name */
+
+/* Writes what the device's platform says of itself; nothing if it does not. */
+static void ask_platform(cl_device_id device, cl_uint what, char out[ROOM]) {
+    cl_platform_id platform = NULL;
+    *out = '\0';
+    cl.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL);
+    if (platform) cl.clGetPlatformInfo(platform, what, ROOM, out, NULL);
+}
+
+bool binaries_are_kept(cl_device_id device) {
+    char platform[ROOM];
+    ask_platform(device, CL_PLATFORM_NAME, platform);
+    return disk_cache_serves(strcmp(platform, "Portable Computing Language") == 0);
+}
 
 void binaries_name(cl_device_id device, const char *options, char out[BINARIES_NAME]) {
-    char platform_name[128] = "", platform_version[128] = "", name[128] = "", version[128] = "",
-         driver[128] = "";
-    cl_platform_id platform = NULL;
-    cl.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL);
-    if (platform) {
-        cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL);
-        cl.clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof platform_version,
-                             platform_version, NULL);
-    }
+    char platform_name[ROOM], platform_version[ROOM], name[ROOM] = "", version[ROOM] = "",
+                                                      driver[ROOM] = "";
+    ask_platform(device, CL_PLATFORM_NAME, platform_name);
+    ask_platform(device, CL_PLATFORM_VERSION, platform_version);
     cl.clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
     cl.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL);
     cl.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof driver, driver, NULL);

@@ -6,11 +6,17 @@
 
 #include "opencl/opencl.h"
 
+#include <stdbool.h>
+
 #define BINARIES_NAME 1024 /* room for a compiler's name */
 
 /* Writes the name of a device's compiler to `out`, for the disk cache: platform, device, their versions and the options.
  * The programs of two compilers of one name are the same. */
 void binaries_name(cl_device_id device, const char *options, char out[BINARIES_NAME]);
+
+/* Returns whether the disk cache is to keep programs of the device's driver. Those of PoCL it leaves to PoCL: its bytes hold a form of
+ * each kernel for any size of block, which takes PoCL some ten times as long to compile as what a launch needs. */
+bool binaries_are_kept(cl_device_id device);
 
 /* Returns the built program of a key from the disk cache; NULL if there is none, or the driver does not take it. */
 cl_program binaries_load(cl_context context, cl_device_id device, const char *options,

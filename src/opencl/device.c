@@ -369,13 +369,13 @@ static tally_status compile_text(struct gpu *gpu, const char *text, const char *
     return status;
 }
 
-/* Takes the program from the disk cache, or compiles its text for that. */
+/* Takes the program from the disk cache, or compiles its text, for the cache where that is to keep it. */
 static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
     char compiler[BINARIES_NAME], *text = embed_expand(of->root);
     tally_status status = TALLY_OK;
     if (!text) return no_memory(gpu);
     binaries_name(gpu->device, gpu->options, compiler);
-    char *key = disk_cache_key(compiler, of->root, text);
+    char *key = binaries_are_kept(gpu->device) ? disk_cache_key(compiler, of->root, text) : NULL;
     cl_program program = key ? binaries_load(gpu->context, gpu->device, gpu->options, key) : NULL;
     if (!program) {
         status = compile_text(gpu, text, of->file, &program);

@@ -149,11 +149,17 @@ static void folders(void **state) {
     setenv("TALLY_CACHE", "1", 1);
     has_path(folder);
     store("key", "program");
+    assert_true(disk_cache_serves(false));
+    assert_true(disk_cache_serves(true));
     setenv("TALLY_CACHE", "0", 1);
+    assert_false(disk_cache_serves(false));
+    assert_false(disk_cache_serves(true));
     has_path(NULL);
     assert_false(has("key", ""));
     store("more", "program");
     unsetenv("TALLY_CACHE");
+    assert_true(disk_cache_serves(false));
+    assert_false(disk_cache_serves(true));
     assert_true(has("key", "program"));
     assert_false(has("more", ""));
     /* Folders that are not there are made, for the user alone. */
