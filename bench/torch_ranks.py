@@ -91,8 +91,9 @@ def check_arrays(ranks):
             for kind, x in kinds(ranks, dtype, n).items():
                 for divisor in (1, 3):
                     there = exact.all_reduce(x.clone().to(ranks.gpu), divisor=divisor)
+                    by_messages = exact.all_reduce(x.clone().to(ranks.gpu), divisor=divisor, messages=True)
                     here = exact.all_reduce(x.clone(), group=ranks.host, divisor=divisor)
-                    same = torch.equal(bits(there), bits(here))
+                    same = torch.equal(bits(there), bits(here)) and torch.equal(bits(there), bits(by_messages))
                     sample = torch.randint(0, n, (min(n, 300),), generator=torch.Generator().manual_seed(5))
                     terms = ranks.all_of(x[sample].double().tolist())
                     if kind != "specials":
@@ -100,6 +101,25 @@ def check_arrays(ranks):
                         same = same and torch.equal(bits(there)[sample], bits(sums))
                     if not same or n > 777:
                         ranks.verdict(f"all_reduce {name} {kind}, {n} elements, divisor {divisor}", same)
+
+
+def check_peers(ranks):
+    """GPUs reach each other's memory; an array longer than a stretch; one that is not contiguous; ranks that disagree."""
+    if not torch.cuda.is_available():
+        return
+    peers = exact._peers.peers_of(None, ranks.gpu)
+    ranks.verdict("the GPUs reach each other's memory", peers is not None)
+    x = torch.randn((1 << 25) + 3, generator=ranks.generator(9)).to(ranks.gpu)
+    same = torch.equal(bits(exact.all_reduce(x.clone())), bits(exact.all_reduce(x.clone(), messages=True)))
+    ranks.verdict(f"all_reduce f32, {len(x)} elements: in stretches", same)
+    y = x[:1 << 20].view(1024, 1024)
+    same = torch.equal(bits(exact.all_reduce(y.clone().t())), bits(exact.all_reduce(y.clone(), messages=True).t()))
+    ranks.verdict("all_reduce of a transposed array", same)
+    try:
+        exact.all_reduce(x[:1000].clone(), divisor=1 + (ranks.number == 0))
+        ranks.verdict("ranks that mean different arrays are told so", False)
+    except RuntimeError as e:
+        ranks.verdict("ranks that mean different arrays are told so", "different" in str(e))
 
 
 def check_values(ranks):
@@ -179,7 +199,9 @@ def times(ranks, log2):
         x = (torch.randn(1 << log2, generator=ranks.generator(1)) * 0.01).to(ranks.gpu, dtype)
         plain = seconds(ranks, lambda: dist.all_reduce(x.clone()))
         ours = seconds(ranks, lambda: exact.all_reduce(x.clone()))
-        ranks.say(f"all_reduce of 2^{log2} {name:5} plain {plain * 1e3:8.3f} ms   exact {ours * 1e3:8.3f} ms   {ours / plain:6.2f}")
+        sent = seconds(ranks, lambda: exact.all_reduce(x.clone(), messages=True))
+        ranks.say(f"all_reduce of 2^{log2} {name:5} plain {plain * 1e3:8.3f} ms   exact {ours * 1e3:8.3f} ms   {ours / plain:6.2f}"
+                  f"   by messages {sent * 1e3:8.3f} ms   {sent / plain:6.2f}")
     x = torch.randn(1 << log2, device=ranks.gpu)
 
     def plain_sum():
@@ -200,7 +222,7 @@ def times(ranks, log2):
 
 def rank(number, count, folder, log2):
     ranks = Ranks(number, count, folder)
-    for part in (check_arrays, check_values, check_hook, lambda r: times(r, log2)):
+    for part in (check_arrays, check_peers, check_values, check_hook, lambda r: times(r, log2)):
         part(ranks)
     dist.destroy_process_group()
     if ranks.failed:

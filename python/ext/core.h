@@ -147,6 +147,7 @@ int core_add_states(PyObject *module, struct core *core);
 int core_add_tensor(PyObject *module, struct core *core);
 PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
+PyObject *core_terms_shared(PyObject *module, PyObject *arguments);
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments);
 
 /* The cache of calls on tensors of a type (call_cache.c). core_call_again() returns the result of a call; or NULL, without

@@ -321,6 +321,8 @@ static PyMethodDef methods[] = {
     {"_bind", core_bind, METH_VARARGS,
      "_bind(name, function, doc): the fast call in front of a function."},
     {"terms", core_terms, METH_VARARGS, "A step of arrays that are added up over ranks."},
+    {"terms_shared", core_terms_shared, METH_VARARGS,
+     "The same where GPUs read each other's memory."},
     {"terms_sizes", core_terms_sizes, METH_VARARGS, "How much memory they need."},
     {"devices", devices, METH_NOARGS, "The devices that are here, as dictionaries."},
     {"describe_device", describe_device, METH_O, "What a device is, as a dictionary."},

@@ -51,6 +51,58 @@ PyObject *core_terms(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* Writes the addresses of a tuple to out; returns how many there are, or -1 with an exception set. */
+static int addresses_of(PyObject *tuple, void *out[TALLY_MAILBOX_RANKS]) {
+    const Py_ssize_t count = PyTuple_Size(tuple);
+    if (count < 0) return -1;
+    if (count > TALLY_MAILBOX_RANKS) {
+        PyErr_Format(PyExc_ValueError, "%zd ranks; at most %d", count, TALLY_MAILBOX_RANKS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        out[i] = PyLong_AsVoidPtr(PyTuple_GetItem(tuple, i));
+        if (PyErr_Occurred()) return -1;
+    }
+    return (int)count;
+}
+
+/* terms_shared(device, type, n, divisor, mine, addresses of terms, addresses of sums, arrays, mailbox, outcome, queue) */
+PyObject *core_terms_shared(PyObject *module, PyObject *arguments) {
+    const char *type;
+    unsigned long long n, mine, mailbox, outcome, queue;
+    PyObject *spec, *terms_of, *sums_of;
+    void *x[TALLY_MAILBOX_RANKS] = {0};
+    tally_terms terms = {.shard = 0};
+    tally_terms_shared_call call = {.failure = TALLY_OK};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OsKIKO!O!IKKK", &spec, &type, &n, &terms.divisor, &mine,
+                          &PyTuple_Type, &terms_of, &PyTuple_Type, &sums_of, &call.arrays, &mailbox,
+                          &outcome, &queue))
+        return NULL;
+    const int ranks = addresses_of(terms_of, x), sums = addresses_of(sums_of, call.out);
+    if (ranks < 0 || sums < 0) return NULL;
+    if (ranks != sums || mine >= (unsigned)ranks) {
+        PyErr_SetString(PyExc_ValueError, "each rank has an address of terms and one of sums");
+        return NULL;
+    }
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    tally_status s = tally_type_parse(type, &terms.type);
+    if (s != TALLY_OK) return core_raise(s);
+    memcpy(call.x, x, sizeof x);
+    terms.n = (size_t)n;
+    terms.ranks = (unsigned)ranks;
+    call.mine = (size_t)mine;
+    call.mailbox = (void *)(uintptr_t)mailbox;
+    call.outcome = (void *)(uintptr_t)outcome;
+    call.queue = (void *)(uintptr_t)queue;
+    PyThreadState *thread = PyEval_SaveThread();
+    s = tally_terms_shared(device, &terms, &call);
+    PyEval_RestoreThread(thread);
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
 /* terms_sizes(type, n, ranks, spare): (the word's type, bounds, words, spare words, bytes of workspace, rows). */
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments) {
     const char *type;

@@ -12,6 +12,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import tally
+
 DTYPES = {"float32": np.float32, "float16": np.float16, "int32": np.int32, "int64": np.int64, "float64": np.float64}
 
 
@@ -123,9 +125,12 @@ torch, _dist = stand_in()
 def exact(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setitem(sys.modules, "torch.distributed", _dist)
-    monkeypatch.delitem(sys.modules, "tally.torch_distributed", raising=False)
+    for name in ("_peers", "torch_distributed"):
+        monkeypatch.delitem(sys.modules, f"tally.{name}", raising=False)
+        monkeypatch.delattr(tally, name, raising=False)
     yield importlib.import_module("tally.torch_distributed")
-    sys.modules.pop("tally.torch_distributed", None)
+    for name in ("_peers", "torch_distributed"):
+        sys.modules.pop(f"tally.{name}", None)
 
 
 def over(count, f):

@@ -145,12 +145,27 @@ __device__ u32 value_at(const terms_plan *p, const shared_terms_plan *r, u64 i) 
     return lost ? value_by_digits(p, r, i) : bits;
 }
 
-/* 16 bytes, and how many elements these are at most. */
+/* 16 bytes, how many elements these are at most, and how many ranks' are read at once. */
 typedef union pack {
     uint4 all;
     u32 word[4];
 } pack;
-#define PACK_MOST 8u
+#define PACK_MOST     8u
+#define PACK_TOGETHER 4u
+
+/* Adds the terms of a pack to the sums. Returns a bit for each element whose sum two doubles do not hold. */
+INLINED u32 add_pack(const terms_plan *p, running *sum, pack bits, u32 width) {
+    const u32 each = 128 / width, halves = 32 / width;
+    u32 wrong = 0;
+    UNROLL
+    for (u32 k = 0; k < PACK_MOST; k++)
+        if (k < each) {
+            const u32 w = bits.word[k / halves % 4];
+            const u32 term = width == 32 ? w : w >> (k % halves * 16) % 32 & 0xffffu;
+            wrong |= take_term(p, &sum[k], term) << k;
+        }
+    return wrong;
+}
 
 /* Returns the sums of pack i of the arrays. Each rank begins with its own array and goes on with
  * its neighbours', so that the ranks do not all read one memory at once. Sums without errors do not
@@ -159,26 +174,24 @@ INLINED pack pack_values(const terms_plan *p, const shared_terms_plan *r, u64 i,
     const u32 each = 128 / width, halves = 32 / width;
     running sum[PACK_MOST];
     u32 rank = r->mine, wrong = 0;
-    pack made, next, bits;
+    pack made, bits[PACK_TOGETHER];
     UNROLL
     for (u32 k = 0; k < PACK_MOST; k++)
         sum[k] = no_terms();
     UNROLL
     for (u32 w = 0; w < 4; w++)
         made.word[w] = 0;
-    next.all = ((const GLOBAL uint4 *)array_of(r->x[rank]))[i];
-    for (u32 turn = 1; turn <= r->ranks; turn++) {
-        bits = next;
-        rank = rank + 1 < r->ranks ? rank + 1 : 0;
-        if (turn < r->ranks) next.all = ((const GLOBAL uint4 *)array_of(r->x[rank]))[i];
+    UNROLL_NOT
+    for (u32 turn = 0; turn < r->ranks; turn += PACK_TOGETHER) {
         UNROLL
-        for (u32 k = 0; k < PACK_MOST; k++)
-            if (k < each) {
-                const u32 w = bits.word[k / halves % 4];
-                wrong |=
-                    take_term(p, &sum[k], width == 32 ? w : w >> (k % halves * 16) % 32 & 0xffffu)
-                    << k;
+        for (u32 k = 0; k < PACK_TOGETHER; k++)
+            if (turn + k < r->ranks) {
+                bits[k].all = ((const GLOBAL uint4 *)array_of(r->x[rank]))[i];
+                rank = rank + 1 < r->ranks ? rank + 1 : 0;
             }
+        UNROLL
+        for (u32 k = 0; k < PACK_TOGETHER; k++)
+            if (turn + k < r->ranks) wrong |= add_pack(p, sum, bits[k], width);
     }
     UNROLL
     for (u32 k = 0; k < PACK_MOST; k++)
