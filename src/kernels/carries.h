@@ -2,7 +2,7 @@
  * carries.h - merges records of exact sums of integers. A sum is a few words. All but the last lie in
  * [0, 2^32); the last one has the bits above these, and the sign.
  *
- * Before including this header, include grid.h and define WORDS, a record's words, and CARRY_ALL(record), which calls
+ * Before including this header, include operators.h, and define WORDS, a record's words, and CARRY_ALL(record), which calls
  * carry() for each of a record's sums.
  */
 #ifndef TALLY_CARRIES_H

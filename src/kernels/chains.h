@@ -25,6 +25,9 @@
  *
  * f16 has but one window, with E = 37: 16 of its squares stay below 2^36, and their last bits are worth 2^-48 or more,
  * where the second level's is worth 2^-62; its elements' chain has F = 21, and a last bit worth 2^-31.
+ *
+ * Before including this header, define LIFT_SQUARE or LIFT_MOMENTS, and include operators.h and window.h, which
+ * includes it and says how many chains of which length a thread has.
  */
 #ifndef TALLY_CHAINS_H
 #define TALLY_CHAINS_H

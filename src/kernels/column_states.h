@@ -12,8 +12,8 @@
  * pad()s or, where PAD is 0, the first of these again. Tiles of floats are tested before they are added (TESTS_EXPONENTS),
  * those of f64 without squares later (TESTS_LATER).
  *
- * Before including this header, define BLOCKS_A_UNIT and include copies.h and what it needs, lower.h, parts.h and
- * doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of rows, VARIES.
+ * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
+ * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of rows, VARIES.
  * Define STRANDS(p) and FLIP(p), of a plan's strands and of column_values.
  */
 #ifndef TALLY_COLUMN_STATES_H

@@ -11,6 +11,8 @@
  *
  * A reduction of two arrays cuts both at the same indices. The packs of the second one then need not lie at
  * multiples of 16 bytes; its elements are loaded one by one where they do not.
+ *
+ * Before including this header, include operators.h.
  */
 #ifndef TALLY_GRID_H
 #define TALLY_GRID_H

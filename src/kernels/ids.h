@@ -2,7 +2,7 @@
  * ids.h - how the kernels of groups whose ids come in any order read elements and ids: in tiles, every BLOCK-th element
  * to a thread (groups.h).
  *
- * Before including this header, include lower.h, parts.h and groups.h.
+ * Before including this header, include operators.h, lower.h, parts.h and groups.h.
  */
 #ifndef TALLY_IDS_H
 #define TALLY_IDS_H

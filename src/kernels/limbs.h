@@ -17,6 +17,8 @@
 #ifndef TALLY_LIMBS_H
 #define TALLY_LIMBS_H
 
+#include "tuning.h"
+
 #include "result.h"
 
 #if defined(WIDE_LIMBS)

@@ -7,8 +7,10 @@
  * and differences of numbers are exact; the last step divides two of them, takes the root if asked to, and
  * rounds. Only integer arithmetic is used.
  *
- * Before including this header, define u32, i32, u64, i64, PURE, SELDOM, UNROLL_NOT and leading_zeros() of a u32, and
- * include rounding.h. One thread works on these numbers now and then: a GPU's compiler makes one copy of each
+ * Before including this header, define u32, i32, u64, i64, PURE, SELDOM, UNROLL_NOT and leading_zeros() of a u32 as
+ * kernel.h does, and include rounding.h.
+ *
+ * One thread works on these numbers now and then: a GPU's compiler makes one copy of each
  * function and of each loop, as it would else need half a minute for a megabyte of code.
  */
 #ifndef TALLY_NUMBER_H

@@ -35,21 +35,6 @@
 #define HAS_VECTORS
 #include "parts.h"
 
-enum {
-    W_N,         /* elements */
-    W_NONZERO,   /* of them not zero */
-    W_OR,        /* their bits, or the complements of these */
-    W_XOR,       /* their bits */
-    W_FAST,      /* a double: their sum in any order */
-    W_MAGNITUDE, /* the product of integers: integer_product.cu */
-    W_FLAGS,
-    W_GREATEST, /* extremes and their indices: order.cu */
-    W_LEAST,
-    W_AT_GREATEST,
-    W_AT_LEAST,
-    W_AT_NAN,
-    W_MIXED /* bit p: of the sum of part p, some term is not -0 */
-};
 #define WORDS PARTS_WORDS
 
 #include "records.h"

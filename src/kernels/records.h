@@ -11,8 +11,8 @@
  * A block writes its record to the board and then adds one to the counter. The block that finds all others
  * counted merges all of the board. A block that is ALONE has the total already.
  *
- * Before including this header, define WORDS and merge(); and, where a warp can merge its lanes' records at once
- * (WARP_AT_ONCE), merge_at_once() and MERGES_AT_ONCE as 1.
+ * Before including this header, include operators.h, and define WORDS and merge(); and, where a warp can merge its lanes'
+ * records at once (WARP_AT_ONCE), merge_at_once() and MERGES_AT_ONCE as 1.
  */
 #ifndef TALLY_RECORDS_H
 #define TALLY_RECORDS_H

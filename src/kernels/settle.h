@@ -13,7 +13,11 @@
 #ifndef TALLY_SETTLE_H
 #define TALLY_SETTLE_H
 
+#include "tuning.h"
+
 #include "kernel.h"
+
+#include "plan.h"
 
 #define MASK ((WIDE_FLOAT_LIMBS + 31) / 32) /* words of a mask of a bit a digit */
 

@@ -10,7 +10,7 @@
  * that has one; and where no float, or each, has a sign, the least number without one is the least, or the greatest,
  * float.
  *
- * Before including this header, define element, tile, TILE_WORDS and KEY_BITS (grid.h, order.cu).
+ * Before including this header, include grid.h, and define KEY_BITS, the bits of a key.
  */
 #ifndef TALLY_STREAMS_H
 #define TALLY_STREAMS_H

@@ -17,7 +17,7 @@
  *
  * tests/engine/test_order.py compares keys of all elements of 16 bits, and of others, with the order that it knows.
  *
- * Before including this header, include operators.h, and ORDER_UNUSED (keys.h).
+ * Before including this header, include operators.h and keys.h.
  */
 #ifndef TALLY_CERTAIN_ORDER_H
 #define TALLY_CERTAIN_ORDER_H

@@ -2,7 +2,7 @@
  * packs.h - how a warp reads a range of elements that lie side by side: in packs of 16 bytes, which the lanes of a team take
  * in turn, LOADS of them on their way at once.
  *
- * Before including this header, include a state (state/README).
+ * Before including this header, include parts.h and a state (state/README.md).
  */
 #ifndef TALLY_SCHEDULE_PACKS_H
 #define TALLY_SCHEDULE_PACKS_H

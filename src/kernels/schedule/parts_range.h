@@ -2,7 +2,7 @@
  * parts_range.h - which elements of a row are whose: of a block's threads, which add them to their cells, and of a warp's lanes
  * or a thread, which take short rows; which rows a strategy has left.
  *
- * Before including this header, include state/cells.h and spots.h.
+ * Before including this header, include schedule/parts_values.h.
  */
 #ifndef TALLY_SCHEDULE_PARTS_RANGE_H
 #define TALLY_SCHEDULE_PARTS_RANGE_H

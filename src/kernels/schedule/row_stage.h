@@ -2,7 +2,7 @@
  * row_stage.h - short rows, which come as whole packs to the warp's stage in shared memory, wherever they begin and end, as
  * many as fit there.
  *
- * Before including this header, include what row_results.h needs, and copies.h.
+ * Before including this header, include teams.h, row_results.h and copies.h.
  */
 #ifndef TALLY_SCHEDULE_ROW_STAGE_H
 #define TALLY_SCHEDULE_ROW_STAGE_H

@@ -1,7 +1,7 @@
 /*
  * starts.h - where rows begin of elements that lie in the order of their groups, or have been brought into it (sort.cu).
  *
- * Before including this header, include parts.h.
+ * Before including this header, include spots.h.
  */
 #ifndef TALLY_SCHEDULE_STARTS_H
 #define TALLY_SCHEDULE_STARTS_H

@@ -2,10 +2,28 @@
  * cells.h - what is known after some elements of a type that the plan says, of all monoids at once: words, and sums of which a
  * thread has what two doubles or four digits hold. The rest goes, exactly, to the block's superaccumulators (limbs.h).
  *
- * Before including this header, include parts.h, records.h, lower.h, limbs.h and doubles.h; words' numbers are W_....
+ * Before including this header, define TYPE_U64 and OP_OR, which stand for any type, and include
+ * operators.h, parts.h, records.h, lower.h, limbs.h, doubles.h and spots.h.
  */
 #ifndef TALLY_STATE_CELLS_H
 #define TALLY_STATE_CELLS_H
+
+/* The words of a cell. */
+enum {
+    W_N,         /* elements */
+    W_NONZERO,   /* of them not zero */
+    W_OR,        /* their bits, or the complements of these */
+    W_XOR,       /* their bits */
+    W_FAST,      /* a double: their sum in any order */
+    W_MAGNITUDE, /* the product of integers: integer_product.cu */
+    W_FLAGS,
+    W_GREATEST, /* extremes and their indices: order.cu */
+    W_LEAST,
+    W_AT_GREATEST,
+    W_AT_LEAST,
+    W_AT_NAN,
+    W_MIXED /* bit p: of the sum of part p, some term is not -0 */
+};
 
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
 

@@ -3,7 +3,8 @@
  * one alone tells of it. state/README says what a state defines.
  *
  * Before including this header, include operators.h and lower.h, and define HAS_LEAST: 1 where both extremes are wanted;
- * and FLIP(p), what turns elements into keys that sort as wanted.
+ * FLIP(p), what turns elements into keys that sort as wanted;
+ * and VALUES, the type of the plan that says which values are wanted.
  */
 #ifndef TALLY_STATE_EXTREMES_H
 #define TALLY_STATE_EXTREMES_H

@@ -2,8 +2,8 @@
  * first_extreme.h - the greatest key and the number of the first element that has it. state/README says what a state
  * defines.
  *
- * Before including this header, include operators.h and lower.h, and define FLIP(p), as in extremes.h, and PLACE, the type
- * of elements' numbers.
+ * Before including this header, include operators.h and lower.h, and define FLIP(p) and VALUES, as for extremes, and
+ * PLACE, the type of elements' numbers.
  */
 #ifndef TALLY_STATE_FIRST_EXTREME_H
 #define TALLY_STATE_FIRST_EXTREME_H

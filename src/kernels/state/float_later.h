@@ -3,7 +3,7 @@
  * thread tests whether something was lost. If so, the sum is within a bound or, where that is not finite, these tiles are
  * added once more, to the state before them, element by element.
  *
- * Before including this header, include float_sums.h.
+ * Before including this header, define TYPE_F64 and include float_sums.h.
  */
 #ifndef TALLY_STATE_FLOAT_LATER_H
 #define TALLY_STATE_FLOAT_LATER_H

@@ -1,7 +1,8 @@
 /*
  * integer_sum.h - the sum of integers in 64 bits or, of those of 64 bits, in 128. state/README says what a state defines.
  *
- * Before including this header, include operators.h and certain/rounding.h, and define LONG (elements of 64 bits).
+ * Before including this header, include operators.h and certain/rounding.h, and define VALUES, the type of the plan that
+ * says which values are wanted, and LONG: 1 for elements of 64 bits.
  */
 #ifndef TALLY_STATE_INTEGER_SUM_H
 #define TALLY_STATE_INTEGER_SUM_H
