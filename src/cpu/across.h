@@ -13,9 +13,4 @@
 int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                struct absence *absence, tally_status *status);
 
-/* Does the same for segments, whose offsets have been checked. Leaves segments that are too long,
- * too. */
-int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
-                 struct absence *absence, tally_status *status);
-
 #endif

@@ -208,6 +208,27 @@ void block_merge_folded(const struct blocks *a, uint64_t *planes) {
         }
 }
 
+void block_merge_batch(const struct blocks *a, struct block_worker *h, size_t count) {
+    for_forms(f, a) {
+        const struct column_form *form = form_of(a, f);
+        const size_t lane = form->lane, first = a->plane_of[f];
+        uint64_t *at = h->transposed + first * FOLD_STRIDE;
+        for (size_t k = 0; k < form->planes; k++)
+            a->k->transpose[lane]((const char *)(h->fold + (first + k) * FOLD_STRIDE),
+                                  (ptrdiff_t)(COLUMN_STEP * lane), count, COLUMN_STEP, COLUMN_STEP,
+                                  (char *)(at + k * FOLD_STRIDE));
+        if (f == FORM_LEAST || f == FORM_GREATEST) /* the index within a row of the fold */
+            for (size_t c = 0; c < COLUMN_STEP * COLUMN_STEP; c++) {
+                if (lane == 4)
+                    ((int32_t *)(at + FOLD_STRIDE))[c] += (int32_t)(c / COLUMN_STEP);
+                else
+                    at[FOLD_STRIDE + c] += c / COLUMN_STEP;
+            }
+        for (size_t half = COLUMN_STEP * COLUMN_STEP / 2; half >= COLUMN_STEP; half /= 2)
+            form->merge(at, 0, at, half, FOLD_STRIDE, half);
+    }
+}
+
 /* ---- Lowering ------------------------------------------------------------------------------- */
 
 /* Returns how many units of a block lie before column i, and the column's number in its unit. */

@@ -128,6 +128,15 @@ void block_add_folded(const struct blocks *a, uint64_t *planes, size_t at, const
 /* Merges the folded columns into the first `unit`. */
 void block_merge_folded(const struct blocks *a, uint64_t *planes);
 
+/* Returns whether results are folded one by one to COLUMN_STEP columns each, and then merged as
+ * many at once. */
+static inline int block_has_batches(const struct blocks *a) {
+    return a->unit == 1 && a->fold == COLUMN_STEP;
+}
+/* Merges the columns of each of `count` results in h->fold into one column of h->transposed. There
+ * equal columns of all results lie side by side, as one merge takes them. */
+void block_merge_batch(const struct blocks *a, struct block_worker *h, size_t count);
+
 /* Returns the number of column i's result in the block. */
 static inline size_t block_result_of(const struct block_worker *h, size_t i) {
     return h->order ? h->order[i] : i;
@@ -161,6 +170,18 @@ static inline int block_halts(const struct blocks *a, struct block_worker *h, si
     if (h->since < ACROSS_STOP_ELEMENTS) return blocks_are_halted(a);
     h->since = 0;
     return stop_shared(a->halt);
+}
+
+/* Returns whether the fast path should be tried on the next block (see WAIT_MOST). */
+static inline int block_may_try(struct block_worker *h) {
+    if (h->wait == 0) return 1;
+    h->wait--;
+    return 0;
+}
+
+static inline void block_note_try(struct block_worker *h, int succeeded) {
+    h->wait = succeeded ? 0 : h->failed;
+    h->failed = succeeded ? 0 : h->failed < WAIT_MOST ? h->failed + 1 : WAIT_MOST;
 }
 
 /* Allocates the arrays of `threads` workers. Returns 0 if there is no memory; blocks_finish() frees them, and notes in

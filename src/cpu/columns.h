@@ -90,61 +90,89 @@ struct key_bits {
     uint64_t all, nan;  /* all bits of an element, and the bits that stand for a NaN */
 };
 
-/* The kernels of columns. An array of 9 is indexed by the bytes of an element. */
+/* The forms of all types. */
+typedef const struct column_form column_forms[COLUMN_TYPES];
+
+/* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
+ * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
+typedef void transpose_kernel(const char *x, ptrdiff_t row, size_t rows, size_t columns,
+                              size_t width, char *out);
+
+/* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
+ * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
+ * their first element where `again`, else with `fill`. There is room for GATHER_MORE rows more. */
+typedef void gather_kernel(const char *x, const size_t *start, const size_t *length, size_t count,
+                           size_t longest, int again, uint64_t fill, char *out);
+
+/* Whether one of o[1..n), signed integers, is less than the one before it. */
+typedef int falls_kernel(const void *o, size_t n);
+
+/* Whether o[0..n], integers, are `each` apart. */
+typedef int even_kernel(const void *o, size_t n, size_t each);
+
+/* Sums segments [start[i], start[i + 1]) of x, i < count, which have SEGMENTS_PIECE elements or fewer together, as
+ * s[i] + e[i], exactly, and returns whether it could; sums of no elements are 0. `running` has room for SEGMENTS_ROOM
+ * words. Whole vectors are read from start, and written to s and e, also behind `count`. */
+typedef int segments_kernel(const char *x, const size_t *start, size_t count, uint64_t *running,
+                            double *s, double *e);
+
+/* The bits of `width` extremes from the two planes of FORM_ORDER, whose lanes have `lane` bytes. */
+typedef void unkey_kernel(const uint64_t *low, const uint64_t *high, unsigned lane, size_t width,
+                          const struct key_bits *how, uint64_t *bits);
+
+/* Writes elements, each from a word; where `past`, past the caches, and then a fence is needed before another thread
+ * may read them. */
+typedef void put_kernel(char *out, const uint64_t *bits, size_t count, int past);
+
+/* Copies; where `past`, past the caches, as above. */
+typedef void copy_kernel(char *to, const char *from, size_t bytes, int past);
+
+/* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
+typedef void narrow_kernel(const void *ids, size_t n, uint32_t *out);
+
+/* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
+ * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Returns whether that was exact and
+ * no element is -0. Whole vectors are read and written. */
+typedef int split_kernel(const double *x, size_t n, int exponent, int64_t *high, int64_t *low);
+
+/* The following read and write whole vectors of their arrays, also behind `count`. */
+
+/* Rounds s + e +- b to bits of the type; ok[i] says whether that is certain, the result whether all are. */
+typedef int round_kernel(const double *s, const double *e, const double *b, size_t count,
+                         tally_type type, uint64_t *bits, unsigned char *ok);
+
+/* s + e +- b divided by n[i], in place. */
+typedef void mean_kernel(double *s, double *e, double *b, size_t count, const double *n);
+
+/* The square roots of s + e +- b, in place. */
+typedef void root_kernel(double *s, double *e, double *b, size_t count);
+
+/* The variance of n elements, or where `root` its square root, from their sums and those of their
+ * squares, q + qe +- qb; in place of s, e, b. The sums are off by `near` times the elements' magnitudes, too: 0, or
+ * for FORM_MOMENTS what is in column_kernels.near[]. */
+typedef void variance_kernel(double *s, double *e, double *b, const double *q, const double *qe,
+                             const double *qb, size_t count, const double *n, double ddof, int root,
+                             double near);
+
+/* The kernels of columns of an instruction set. An array of 9 is indexed by the bytes of an element. */
 struct column_kernels {
-    struct column_form form[FORMS][COLUMN_TYPES];
-    /* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
-     * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
-    void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
-                         char *out);
-    /* The bits of `width` extremes from the two planes of FORM_ORDER, whose lanes have `lane` bytes. */
-    void (*unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, size_t width,
-                  const struct key_bits *how, uint64_t *bits);
-    /* Whether one of o[1..n), signed integers of that many bytes, is less than the one before it. */
-    int (*falls[9])(const void *o, size_t n);
-    /* Whether o[0..n], integers of that many bytes, are `each` apart. */
-    int (*even[9])(const void *o, size_t n, size_t each);
-    /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
-     * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
-     * their first element where `again`, else with `fill`. There is room for GATHER_MORE rows more. */
-    void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
-                      size_t longest, int again, uint64_t fill, char *out);
-    /* Writes elements of that many bytes, each from a word; where `past`, past the caches, and then a fence is needed
-     * before another thread may read them. */
-    void (*put[9])(char *out, const uint64_t *bits, size_t count, int past);
-    /* Sums segments [start[i], start[i + 1]) of x, i < count, which have SEGMENTS_PIECE elements or fewer together, as
-     * s[i] + e[i], exactly, and returns whether it could; sums of no elements are 0. NULL for 64-bit integers. `running`
-     * has room for SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
-    int (*segments[COLUMN_TYPES])(const char *x, const size_t *start, size_t count,
-                                  uint64_t *running, double *s, double *e);
-    few_kernel *few[TALLY_ARGMAX + 1][COLUMN_TYPES]; /* by operator; NULL: there is none */
-    /* Copies; where `past`, past the caches: see put(). */
-    void (*copy)(char *to, const char *from, size_t bytes, int past);
-    /* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
-    void (*narrow)(const void *ids, size_t n, uint32_t *out);
-    /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
-     * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Returns whether that was exact and
-     * no element is -0. Whole vectors are read and written. */
-    int (*split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low);
-    /* Whole vectors of the following arrays are read and written, also behind `count`. */
-    /* Rounds s + e +- b to bits of the type; ok[i] says whether that is certain, the result whether all are. */
-    int (*round)(const double *s, const double *e, const double *b, size_t count, tally_type type,
-                 uint64_t *bits, unsigned char *ok);
-    /* s + e +- b divided by n[i], in place. */
-    void (*mean)(double *s, double *e, double *b, size_t count, const double *n);
-    /* The square roots of s + e +- b, in place. */
-    void (*root)(double *s, double *e, double *b, size_t count);
-    /* The variance of n elements, or where `root` its square root, from their sums and those of their
-     * squares, q + qe +- qb; in place of s, e, b. The sums are off by `near` times the elements' magnitudes, too: 0, or
-     * for FORM_MOMENTS what is in near[]. */
-    void (*variance)(double *s, double *e, double *b, const double *q, const double *qe,
-                     const double *qb, size_t count, const double *n, double ddof, int root,
-                     double near);
+    const struct column_form *form[FORMS]; /* of each type */
+    transpose_kernel *transpose[9];
+    gather_kernel *gather[9];
+    falls_kernel *falls[9];
+    even_kernel *even[9];
+    segments_kernel *const *segments;       /* of each type; NULL for 64-bit integers */
+    few_kernel *const (*few)[COLUMN_TYPES]; /* of each operator and type; NULL: there is none */
+    unkey_kernel *unkey;
+    put_kernel *put[9];
+    copy_kernel *copy;
+    narrow_kernel *narrow;
+    split_kernel *split;
+    round_kernel *round;
+    mean_kernel *mean;
+    root_kernel *root;
+    variance_kernel *variance;
     double near[COLUMN_TYPES];
 };
-
-/* Returns the kernels of the instruction set of this name, which is that of a struct
- * cpu_kernels. */
-extern const struct column_kernels *cpu_columns_named(const char *isa);
 
 #endif

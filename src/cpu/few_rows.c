@@ -6,7 +6,7 @@
  * of rows; so what is rare (NaNs and infinities in sums, sums that are not exact) is not done here.
  */
 #include "cpu/column_arithmetic.h"
-#include "cpu/columns.h"
+#include "cpu/column_kernels.h"
 
 _Static_assert(FEW_ROWS <= ROWS_AT_ONCE, "so MOMENTS_NEAR holds");
 
@@ -22,8 +22,8 @@ _Static_assert(FEW_ROWS <= ROWS_AT_ONCE, "so MOMENTS_NEAR holds");
     if (in->ahead) PREFETCH(p, STEP * sizeof(element), in->ahead, 2)
 
 #define FEW(op, name)                                                                              \
-    few_kernel CONCAT(few_##op##_##name, TALLY_ISA);                                               \
-    int CONCAT(few_##op##_##name, TALLY_ISA)(const struct few_rows *in, size_t width, char *to)
+    static int CONCAT(few_##op##_##name, TALLY_ISA)(const struct few_rows *in, size_t width,       \
+                                                    char *to)
 
 /* Returns a mask of the lanes where v is a NaN or infinite. */
 ALWAYS_INLINE vi64 not_finite(vf64 v) {
@@ -32,7 +32,7 @@ ALWAYS_INLINE vi64 not_finite(vf64 v) {
 
 /* ---- Sums and means ------------------------------------------------------------------------- */
 
-/* Sums of floats in one double each, exact or wrong: see TRY_ONE in columns.c. */
+/* Sums of floats in one double each, exact or wrong: see TRY_ONE in column_sums.c. */
 #define SUM_f32(element)                                                                           \
     vf64 s[DOUBLES];                                                                               \
     {                                                                                              \
@@ -155,7 +155,7 @@ FEW(mean, f64) {
 #define ROUNDED_f32 vf32half
 #define ROUNDED_f64 vi64
 
-/* From sums that are near: columns.c says how near. */
+/* From sums that are near: column_arithmetic.h says how near. */
 #define FEW_VARIANCE(op, name, element, length, root)                                              \
     FEW(op, name) {                                                                                \
         element *out = (element *)to;                                                              \
@@ -282,3 +282,15 @@ FEW_KEYS(f32, unaligned_f32, int32_t, vi32, INTS, 1, 32)
 FEW_KEYS(i64, unaligned_i64, int64_t, vi64, DOUBLES, 0, 64)
 FEW_KEYS(u64, unaligned_u64, int64_t, vi64, DOUBLES, 0, 64)
 FEW_KEYS(f64, unaligned_f64, int64_t, vi64, DOUBLES, 1, 64)
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+#define REAL(X, op)           X(F32, f32, op) X(F64, f64, op)
+#define KEYED(X, op)          REAL(X, op) X(I32, i32, op) X(U32, u32, op) X(I64, i64, op) X(U64, u64, op)
+#define ENTRY(NAME, name, op) [TALLY_##NAME] = CONCAT(few_##op##_##name, TALLY_ISA),
+
+few_kernel *const ISA_NAME(few_kernels)[TALLY_ARGMAX + 1][COLUMN_TYPES] = {
+    [TALLY_SUM] = {REAL(ENTRY, sum)},        [TALLY_MEAN] = {REAL(ENTRY, mean)},
+    [TALLY_VAR] = {REAL(ENTRY, var)},        [TALLY_STD] = {REAL(ENTRY, std)},
+    [TALLY_MIN] = {KEYED(ENTRY, min)},       [TALLY_MAX] = {KEYED(ENTRY, max)},
+    [TALLY_ARGMIN] = {KEYED(ENTRY, argmin)}, [TALLY_ARGMAX] = {KEYED(ENTRY, argmax)}};

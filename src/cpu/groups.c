@@ -650,7 +650,7 @@ static void free_sums(struct sums_job *job, unsigned threads) {
  * there is no memory, or the other way is faster. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
-    struct sums_job job = {.k = cpu_columns_named(d->kernels->isa),
+    struct sums_job job = {.k = d->kernels->columns,
                            .s = s,
                            .element = type_size(s->p->type),
                            .room = s->results + 1,

@@ -1,6 +1,8 @@
 /*
- * kernel_set.c - the table of one instruction set's kernels.
+ * kernel_set.c - the tables of one instruction set's kernels: of rows, and of columns.
  */
+#include "cpu/column_arithmetic.h"
+#include "cpu/column_kernels.h"
 #include "cpu/kernels.h"
 #include "cpu/vector.h"
 
@@ -71,6 +73,52 @@ uint64_t ISA_NAME(read_streams)(const void *, size_t);
 #define OR(NAME, name, bits)         ENTRY(or, NAME, bits)
 #define XOR(NAME, name, bits)        ENTRY(xor, NAME, bits)
 
+static const struct column_kernels columns = {
+    .form = {[FORM_SUM1] = ISA_NAME(forms_one),
+             [FORM_SUM2] = ISA_NAME(forms_two),
+             [FORM_MAGNITUDES] = ISA_NAME(forms_magnitudes),
+             [FORM_SQUARES] = ISA_NAME(forms_squares),
+             [FORM_PRODUCTS] = ISA_NAME(forms_products),
+             [FORM_MOMENTS] = ISA_NAME(forms_moments),
+             [FORM_WIDE] = ISA_NAME(forms_wide),
+             [FORM_ORDER] = ISA_NAME(forms_order),
+             [FORM_LEAST] = ISA_NAME(forms_least),
+             [FORM_GREATEST] = ISA_NAME(forms_greatest),
+             [FORM_AND] = ISA_NAME(forms_and),
+             [FORM_OR] = ISA_NAME(forms_or),
+             [FORM_XOR] = ISA_NAME(forms_xor),
+             [FORM_NONZERO] = ISA_NAME(forms_nonzero),
+             [FORM_NANS] = ISA_NAME(forms_nans)},
+    .gather = {[1] = ISA_NAME(gather_1),
+               [2] = ISA_NAME(gather_2),
+               [4] = ISA_NAME(gather_4),
+               [8] = ISA_NAME(gather_8)},
+    .segments = ISA_NAME(segments_kernels),
+    .few = ISA_NAME(few_kernels),
+    .copy = ISA_NAME(copy),
+    .unkey = ISA_NAME(unkey),
+    .falls = {[4] = ISA_NAME(falls_4), [8] = ISA_NAME(falls_8)},
+    .even = {[4] = ISA_NAME(even_4), [8] = ISA_NAME(even_8)},
+    .transpose = {[1] = ISA_NAME(transpose_1),
+                  [2] = ISA_NAME(transpose_2),
+                  [4] = ISA_NAME(transpose_4),
+                  [8] = ISA_NAME(transpose_8)},
+    .put = {[1] = ISA_NAME(put_1),
+            [2] = ISA_NAME(put_2),
+            [4] = ISA_NAME(put_4),
+            [8] = ISA_NAME(put_8)},
+    .narrow = ISA_NAME(narrow),
+    .split = ISA_NAME(split),
+    .round = ISA_NAME(round),
+    .mean = ISA_NAME(mean),
+    .root = ISA_NAME(root),
+    .variance = ISA_NAME(variance),
+    .near = {[TALLY_F16] = MOMENTS_NEAR_short,
+             [TALLY_BF16] = MOMENTS_NEAR_short,
+             [TALLY_F32] = MOMENTS_NEAR_short,
+             [TALLY_F64] = MOMENTS_NEAR_long},
+};
+
 const struct cpu_kernels ISA_NAME(cpu_kernels) = {
     .isa = TEXT(TALLY_ISA),
     .sum = {ALL_TYPES(SUM)},
@@ -89,4 +137,5 @@ const struct cpu_kernels ISA_NAME(cpu_kernels) = {
     .nonzero = {ALL_TYPES(NONZERO)},
     .product_leaves = {FLOAT_TYPES(LEAVES)},
     .read = {ISA_NAME(read_plain), ISA_NAME(read_ahead), ISA_NAME(read_streams)},
+    .columns = &columns,
 };

@@ -9,6 +9,7 @@
 #define TALLY_CPU_KERNELS_H
 
 #include "base/types.h"
+#include "cpu/columns.h"
 #include "tally.h"
 #include <stddef.h>
 
@@ -47,6 +48,7 @@ struct cpu_kernels {
     void (*product_leaves[TYPES])(const void *x, size_t n, void *out);
     /* Reads size bytes as fast as can be and returns something that depends on all of them. */
     uint64_t (*read[3])(const void *bytes, size_t size);
+    const struct column_kernels *columns;
 };
 
 /* Returns the best set that this machine can run; never NULL. */

@@ -13,8 +13,8 @@
  * 2^61. If an element is still not used up, the piece is not done here. Sums wrap around 2^64 on the way, and
  * differences are right nevertheless.
  */
+#include "cpu/column_kernels.h"
 #include "cpu/column_loads.h"
-#include "cpu/columns.h"
 
 #define UPPER 50
 #define DROP  51
@@ -192,8 +192,9 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
 #define ALWAYS "such elements fit a level"
 #define SEGMENTS_KERNEL(name, element, LEAST_LEVELS, MOST_LEVELS, FITS)                            \
     RUN(name, element)                                                                             \
-    int CONCAT(segments_##name, TALLY_ISA)(const char *bytes, const size_t *start, size_t count,   \
-                                           uint64_t *running, double *s, double *e) {              \
+    static int CONCAT(segments_##name, TALLY_ISA)(const char *bytes, const size_t *start,          \
+                                                  size_t count, uint64_t *running, double *s,      \
+                                                  double *e) {                                     \
         const size_t n = start[count] - start[0];                                                  \
         const element *x = (const element *)bytes + start[0];                                      \
         const int top = ABOVE_##name(x, n);                                                        \
@@ -234,3 +235,12 @@ SEGMENTS_KERNEL(f16, unaligned_u16, 1, 1, 0)
 SEGMENTS_KERNEL(bf16, unaligned_u16, 1, 2, 0)
 SEGMENTS_KERNEL(f32, unaligned_f32, 1, 2, 0)
 SEGMENTS_KERNEL(f64, unaligned_f64, 2, 2, 0)
+
+#define FLOATS(X)                                                                                  \
+    X(I8, i8)                                                                                      \
+    X(I16, i16)                                                                                    \
+    X(I32, i32)                                                                                    \
+    X(U8, u8)                                                                                      \
+    X(U16, u16) X(U32, u32) X(F16, f16) X(BF16, bf16) X(F32, f32) X(F64, f64)
+#define SEGMENTS(NAME, name) [TALLY_##NAME] = CONCAT(segments_##name, TALLY_ISA),
+segments_kernel *const ISA_NAME(segments_kernels)[COLUMN_TYPES] = {FLOATS(SEGMENTS)};

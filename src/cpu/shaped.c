@@ -9,6 +9,7 @@
 #include "cpu/kernels.h"
 #include "cpu/masked.h"
 #include "cpu/rows.h"
+#include "cpu/segmented.h"
 #include "cpu/tuning.h"
 #include "cpu/vectors.h"
 #include "device/vectors.h"
@@ -51,7 +52,7 @@ static void offsets_task(void *context, size_t task, unsigned worker) {
 }
 
 static tally_status check_offsets(struct cpu_device *d, const struct shaped *s) {
-    struct offsets_job job = {s, cpu_columns_named(d->kernels->isa), SIZE_MAX};
+    struct offsets_job job = {s, d->kernels->columns, SIZE_MAX};
     const size_t count = s->count + 1;
     const tally_status shared = cpu_share(
         d, count * 8, count / OFFSETS_TASK + (count % OFFSETS_TASK != 0), offsets_task, &job);

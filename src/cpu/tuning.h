@@ -70,7 +70,7 @@
 /* Offsets of a task that checks them. */
 #define OFFSETS_TASK ((size_t)1 << 16)
 
-/* ---- Columns and short rows: columns.c, across.c -------------------------------------------- */
+/* ---- Columns and short rows: column_rows.h, across.c -------------------------------------------- */
 
 /* Columns are added in steps of this many; blocks of planes have room for a multiple of it. */
 #define COLUMN_STEP 16

@@ -470,7 +470,7 @@ tally_status cpu_vectors(struct cpu_device *d, const struct shaped *s, struct ab
                       .start_type = s->offsets_type,
                       .a = {.s = s,
                             .p = s->p,
-                            .k = cpu_columns_named(d->kernels->isa),
+                            .k = d->kernels->columns,
                             .way = DIRECT,
                             .element = type_size(s->p->type),
                             .inner_kept = s->kept[s->keeps - 1],

@@ -18,7 +18,7 @@
  */
 #include "tally.h"
 
-#include "cpu/columns.h"
+#include "cpu/kernels.h"
 #include "exact/kernel_words.h"
 
 #include <stdio.h>
@@ -168,7 +168,8 @@ int main(int argc, char **argv) {
     while (argc > 3 && k < KERNELS && strcmp(argv[2], kernels[k]) != 0)
         k++;
     if (argc <= 3 || k == KERNELS || argc != 4 + arguments[k]) return 2;
-    const struct column_kernels *c = cpu_columns_named(argv[1]);
+    const struct cpu_kernels *set = cpu_kernels_named(argv[1]);
+    const struct column_kernels *c = set ? set->columns : NULL;
     const size_t count = strtoul(argv[3], NULL, 10);
     double *a[ARRAYS];
     if (!c && k < 4) return 2;

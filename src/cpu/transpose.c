@@ -1,0 +1,264 @@
+/*
+ * transpose.c - rows and segments that become columns, so that the kernels of columns can reduce them, and what is asked of
+ * offsets before; of one instruction set.
+ */
+#include "cpu/column_kernels.h"
+#include "cpu/column_loads.h"
+
+/* ---- Rows as columns ------------------------------------------------------------------------ */
+
+#define TRANSPOSE(bytes, element, vector)                                                          \
+    void CONCAT(transpose_##bytes, TALLY_ISA)(const char *x, ptrdiff_t row, size_t rows,           \
+                                              size_t columns, size_t width, char *to) {            \
+        KERNEL_PATH("");                                                                           \
+        element *out = (element *)to;                                                              \
+        for (size_t r = 0; r < rows; r++) {                                                        \
+            const element *from = (const element *)(x + (ptrdiff_t)r * row);                       \
+            for (size_t c = 0; c < columns; c++)                                                   \
+                out[c * width + r] = from[c];                                                      \
+        }                                                                                          \
+    }
+TRANSPOSE(1, unaligned_u8, vu8)
+TRANSPOSE(2, unaligned_u16, vu16)
+
+#if TALLY_VECTOR == 64
+/* Blocks of 8 x 8 by three rounds of exchanges. */
+ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *out) {
+    __m512i b[8];
+    for (int i = 0; i < 8; i += 2) {
+        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 1]);
+    }
+    /* b[i]: lanes of columns 0 2 4 6 (or 1 3 5 7) of two rows */
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            a[i + j] = _mm512_shuffle_i64x2(b[i + j], b[i + j + 2], 0x88); /* columns j, j + 4 */
+            a[i + j + 2] = _mm512_shuffle_i64x2(b[i + j], b[i + j + 2], 0xdd); /* j + 2, j + 6 */
+        }
+    for (size_t j = 0; j < 4; j++) {
+        if (j < columns)
+            _mm512_storeu_si512(out + j * width, _mm512_shuffle_i64x2(a[j], a[j + 4], 0x88));
+        if (j + 4 < columns)
+            _mm512_storeu_si512(out + (j + 4) * width, _mm512_shuffle_i64x2(a[j], a[j + 4], 0xdd));
+    }
+}
+
+ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t columns,
+                            size_t width, uint64_t *out) {
+    __m512i a[8];
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm512_maskz_loadu_epi64(there, x + i * row);
+    turn_64(a, columns, width, out);
+}
+
+/* Rows of four elements that lie side by side: vectors of whole rows. */
+ALWAYS_INLINE void rows_of_four_64(const char *x, size_t width, uint64_t *out) {
+    const __m512i first = _mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13),
+                  second = _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),
+                  c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);
+    for (size_t k = 0; k < 2; k++) { /* columns 2 k and 2 k + 1, of four rows each */
+        const __m512i p = _mm512_permutex2var_epi64(a, k ? second : first, b),
+                      q = _mm512_permutex2var_epi64(c, k ? second : first, d);
+        _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));
+        _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));
+    }
+}
+
+ALWAYS_INLINE void rows_of_four_32(const char *x, size_t width, uint32_t *out) {
+    const __m512i first =
+                      _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29),
+                  second = _mm512_add_epi32(first, _mm512_set1_epi32(2));
+    const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),
+                  c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);
+    for (size_t k = 0; k < 2; k++) {
+        const __m512i p = _mm512_permutex2var_epi32(a, k ? second : first, b),
+                      q = _mm512_permutex2var_epi32(c, k ? second : first, d);
+        _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));
+        _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));
+    }
+}
+
+void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
+                           char *to) {
+    uint64_t *out = (uint64_t *)(void *)to;
+    size_t r = 0;
+    const ptrdiff_t ahead = row >= 128 ? 8 * row : TRANSPOSE_AHEAD;
+    for (; columns == 4 && row == 32 && r + 8 <= rows; r += 8) {
+        PREFETCH(x + (ptrdiff_t)r * 32, 256, TRANSPOSE_AHEAD, 2);
+        KERNEL_PATH("rows of four");
+        rows_of_four_64(x + (ptrdiff_t)r * 32, width, out + r);
+    }
+    for (; r + 8 <= rows; r += 8) {
+        KERNEL_PATH("blocks");
+        for (ptrdiff_t i = 0; i < 8; i++)
+            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 8, ahead, 2);
+        for (size_t c = 0; c < columns; c += 8) {
+            const size_t m = columns - c < 8 ? columns - c : 8;
+            block_64(x + (ptrdiff_t)r * row + c * 8, row, (__mmask8)((1u << m) - 1), m, width,
+                     out + c * width + r);
+        }
+    }
+    if (r < rows) KERNEL_PATH("rows that are no block");
+    for (; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 8, 8);
+}
+
+/* Blocks of 16 rows and 16 columns. */
+ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *out) {
+    __m512i b[16];
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) { /* a[i + q]: column q of each quarter, of four rows */
+            a[i + 2 * j] = _mm512_unpacklo_epi64(b[i + j], b[i + j + 2]);
+            a[i + 2 * j + 1] = _mm512_unpackhi_epi64(b[i + j], b[i + j + 2]);
+        }
+    for (int q = 0; q < 4; q++) {
+        const __m512i even = _mm512_shuffle_i32x4(a[q], a[4 + q], 0x88),
+                      odd = _mm512_shuffle_i32x4(a[q], a[4 + q], 0xdd),
+                      even2 = _mm512_shuffle_i32x4(a[8 + q], a[12 + q], 0x88),
+                      odd2 = _mm512_shuffle_i32x4(a[8 + q], a[12 + q], 0xdd);
+        const __m512i column[4] = {
+            _mm512_shuffle_i32x4(even, even2, 0x88), _mm512_shuffle_i32x4(odd, odd2, 0x88),
+            _mm512_shuffle_i32x4(even, even2, 0xdd), _mm512_shuffle_i32x4(odd, odd2, 0xdd)};
+        for (int j = 0; j < 4; j++) {
+            const size_t c = 4 * (size_t)j + (size_t)q;
+            if (c < columns) _mm512_storeu_si512(out + c * width, column[j]);
+        }
+    }
+}
+
+ALWAYS_INLINE void block_32(const char *x, ptrdiff_t row, __mmask16 there, size_t columns,
+                            size_t width, uint32_t *out) {
+    __m512i a[16];
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm512_maskz_loadu_epi32(there, x + i * row);
+    turn_32(a, columns, width, out);
+}
+
+void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
+                           char *to) {
+    uint32_t *out = (uint32_t *)(void *)to;
+    size_t r = 0;
+    const ptrdiff_t ahead = row >= 128 ? 16 * row : TRANSPOSE_AHEAD;
+    for (; columns == 4 && row == 16 && r + 16 <= rows; r += 16) {
+        PREFETCH(x + (ptrdiff_t)r * 16, 256, TRANSPOSE_AHEAD, 2);
+        KERNEL_PATH("rows of four");
+        rows_of_four_32(x + (ptrdiff_t)r * 16, width, out + r);
+    }
+    for (; r + 16 <= rows; r += 16) {
+        KERNEL_PATH("blocks");
+        for (ptrdiff_t i = 0; i < 16; i += row >= 64 ? 1 : 4)
+            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 4, ahead, 2);
+        for (size_t c = 0; c < columns; c += 16) {
+            const size_t m = columns - c < 16 ? columns - c : 16;
+            block_32(x + (ptrdiff_t)r * row + c * 4, row, (__mmask16)((1u << m) - 1), m, width,
+                     out + c * width + r);
+        }
+    }
+    if (r < rows) KERNEL_PATH("rows that are no block");
+    for (; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 4, 4);
+}
+#else
+TRANSPOSE(4, unaligned_u32, vu32)
+TRANSPOSE(8, unaligned_u64, vu64)
+#endif
+
+/* ---- Segments as columns -------------------------------------------------------------------- */
+
+#define GATHER(bytes, element)                                                                     \
+    void CONCAT(gather_##bytes, TALLY_ISA)(const char *x, const size_t *start,                     \
+                                           const size_t *length, size_t count, size_t longest,     \
+                                           int again, uint64_t fill, char *to) {                   \
+        KERNEL_PATH("");                                                                           \
+        element *out = (element *)to;                                                              \
+        for (size_t c = 0; c < STEP; c++) {                                                        \
+            const element *from = (const element *)x + (c < count ? start[c] : 0);                 \
+            const size_t n = c < count ? length[c] : 0;                                            \
+            for (size_t r = 0; r < n; r++)                                                         \
+                out[r * STEP + c] = from[r];                                                       \
+            for (size_t r = n; r < longest; r++)                                                   \
+                out[r * STEP + c] = again && n ? from[0] : (element)fill;                          \
+        }                                                                                          \
+    }
+GATHER(1, unaligned_u8)
+GATHER(2, unaligned_u16)
+#if TALLY_VECTOR == 64
+/* Transposes segments: loads eight elements of each at a time, those within it by a mask. */
+void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length, size_t count,
+                        size_t longest, int again, uint64_t fill, char *to) {
+    KERNEL_PATH("");
+    uint64_t *out = (uint64_t *)(void *)to;
+    const unaligned_u64 *from = (const unaligned_u64 *)x;
+    for (size_t r = 0; r < longest; r += 8)
+        for (size_t c = 0; c < STEP; c += 8) {
+            __m512i a[8];
+            for (size_t i = 0; i < 8; i++) {
+                const size_t n = c + i < count ? length[c + i] : 0, at = n ? start[c + i] : 0;
+                const uint64_t other = again && n ? from[at] : fill;
+                const size_t here = n > r ? (n - r < 8 ? n - r : 8) : 0;
+                a[i] = _mm512_mask_loadu_epi64(_mm512_set1_epi64((int64_t)other),
+                                               (__mmask8)((1u << here) - 1), from + at + r);
+            }
+            turn_64(a, 8, STEP, out + r * STEP + c);
+        }
+}
+
+/* Does the same for sixteen elements at a time. */
+void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length, size_t count,
+                        size_t longest, int again, uint64_t fill, char *to) {
+    KERNEL_PATH("");
+    uint32_t *out = (uint32_t *)(void *)to;
+    const unaligned_u32 *from = (const unaligned_u32 *)x;
+    for (size_t r = 0; r < longest; r += 16) {
+        __m512i a[16];
+        for (size_t i = 0; i < 16; i++) {
+            const size_t n = i < count ? length[i] : 0, at = n ? start[i] : 0;
+            const uint32_t other = again && n ? from[at] : (uint32_t)fill;
+            const size_t here = n > r ? (n - r < 16 ? n - r : 16) : 0;
+            a[i] = _mm512_mask_loadu_epi32(_mm512_set1_epi32((int32_t)other),
+                                           (__mmask16)((1u << here) - 1), from + at + r);
+        }
+        turn_32(a, 16, STEP, out + r * STEP);
+    }
+}
+#else
+GATHER(4, unaligned_u32)
+GATHER(8, unaligned_u64)
+#endif
+
+#define FALLS(bytes, type)                                                                         \
+    int CONCAT(falls_##bytes, TALLY_ISA)(const void *offsets, size_t n) {                          \
+        const type *o = offsets;                                                                   \
+        type wrong = 0;                                                                            \
+        for (size_t i = 1; i < n; i++)                                                             \
+            wrong |= o[i] < o[i - 1];                                                              \
+        if (wrong)                                                                                 \
+            KERNEL_PATH("yes");                                                                    \
+        else                                                                                       \
+            KERNEL_PATH("no");                                                                     \
+        return wrong != 0;                                                                         \
+    }
+FALLS(4, unaligned_i32)
+FALLS(8, unaligned_i64)
+
+#define EVEN(bytes, type)                                                                          \
+    int CONCAT(even_##bytes, TALLY_ISA)(const void *offsets, size_t n, size_t each) {              \
+        const type *o = offsets;                                                                   \
+        type wrong = 0;                                                                            \
+        for (size_t i = 0; i < n; i++)                                                             \
+            wrong |= (o[i + 1] - o[i]) ^ (type)each;                                               \
+        if (wrong)                                                                                 \
+            KERNEL_PATH("no");                                                                     \
+        else                                                                                       \
+            KERNEL_PATH("yes");                                                                    \
+        return wrong == 0;                                                                         \
+    }
+EVEN(4, unaligned_u32)
+EVEN(8, unaligned_u64)
