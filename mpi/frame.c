@@ -7,12 +7,13 @@ static int bits_a_count(int ranks) {
     return 63 / counts_a_word(ranks);
 }
 
-void count_rank(int64_t *word, int i, int ranks) {
+/* The i-th count: adds this rank to it, or reads it. */
+static void count_rank(int64_t *word, int i, int ranks) {
     const int each = counts_a_word(ranks);
     word[i / each] += (int64_t)1 << i % each * bits_a_count(ranks);
 }
 
-int64_t read_count(const int64_t *word, int i, int ranks) {
+static int64_t read_count(const int64_t *word, int i, int ranks) {
     const int each = counts_a_word(ranks), bits = bits_a_count(ranks);
     return word[i / each] >> i % each * bits & (((int64_t)1 << bits) - 1);
 }

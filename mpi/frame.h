@@ -10,7 +10,7 @@
  *   rank      The sum of the ranks that failed: the rank, where it is one.
  *   counts    For each status the number of ranks that failed with it, and the number of those whose state does
  *             not fit the payload: as many counts a word as can be added up over all ranks.
- *   payload   Words of a state, or of bits: what is left of the frame.
+ *   payload   Words of a state, or of each rank's values: what is left of the frame.
  *
  * At first it is as long as a message can be that shared memory and most networks send at once with its header;
  * of twice the length it takes nearly twice as long (docs/cluster.md).
@@ -42,9 +42,6 @@ static inline int counts_a_word(int ranks) {
 static inline int words_of_counts(int count, int ranks) {
     return (count + counts_a_word(ranks) - 1) / counts_a_word(ranks);
 }
-/* The i-th count: adds this rank to it, or reads it. */
-void count_rank(int64_t *word, int i, int ranks);
-int64_t read_count(const int64_t *word, int i, int ranks);
 
 /* Where the payload begins: all that is behind it. */
 static inline int frame_payload(int ranks) {

@@ -7,8 +7,8 @@
  * the last calls would have needed no further message. All ranks note the same, and the next frame has
  * that layout:
  *
- *   added    `words` words under MPI_SUM (frame.h): the first layout; it does for sums, bits, and
- *            extremes of not too many ranks
+ *   added    `words` words under MPI_SUM (frame.h): the first layout; it does for sums, and for
+ *            bits and extremes of not too many ranks
  *   merged   `words` words under an operator of ours (merged.h), if calls repeatedly need more
  *
  * Only blocking calls learn, and use what has been learnt: when a nonblocking call begins, the calls

@@ -292,39 +292,19 @@ static enum route route_of_values(struct task *t) {
         case TALLY_AND:
         case TALLY_OR:
         case TALLY_XOR:
-            return t->layout.is_merged ? ROUTE_MERGED : ROUTE_BITS;
         case TALLY_MIN:
         case TALLY_MAX:
         case TALLY_MINMAX:
         case TALLY_NORMINF:
-            return has_slots(t, t->values) ? ROUTE_ORDER : ROUTE_MERGED;
+            return has_slots(t, t->values) ? ROUTE_KEYS : ROUTE_MERGED;
         default:
             break;
         }
     return has_triple(p) && has_slots(t, TRIPLE_WORDS) ? ROUTE_TRIPLE : ROUTE_MERGED;
 }
 
-/* Bits: how many ranks have each of them set. No elements count as the identity does. */
-static void pack_bits(struct task *t) {
-    const uint64_t bits = tally_value_bits(&t->given.value[0]);
-    t->words = (size_t)words_of_counts(64, t->ranks);
-    int64_t *word = make_words(t, 1);
-    memset(word, 0, t->words * sizeof *word);
-    for (int i = 0; i < 64; i++)
-        if (bits >> i & 1) count_rank(word, i, t->ranks);
-    pack_ranges(t);
-}
-
-static void unpack_bits(struct task *t) {
-    uint64_t bits = 0;
-    for (int i = 0; i < 64; i++) {
-        const int64_t count = read_count(t->word, i, t->ranks);
-        const int set = t->problem->op == TALLY_AND  ? count == t->ranks
-                        : t->problem->op == TALLY_OR ? count > 0
-                                                     : count & 1;
-        bits |= (uint64_t)set << i;
-    }
-    set_bits(&t->given.value[0], bits);
+static int is_of_bits(const struct task *t) {
+    return t->problem->op == TALLY_AND || t->problem->op == TALLY_OR || t->problem->op == TALLY_XOR;
 }
 
 /* The i-th of the values is a greatest one. */
@@ -332,17 +312,26 @@ static int is_greatest(const struct task *t, size_t i) {
     return tally_problem_value_op(t->problem, i) != TALLY_MIN;
 }
 
+/* A value's key: its bits where these are combined one by one, and they are all there is. */
 static void pack_keys(struct task *t) {
     int64_t *key = payload(t) + t->values * (size_t)t->rank;
     for (size_t i = 0; i < t->values; i++)
-        key[i] = order_key(&t->given.value[i], is_greatest(t, i));
+        key[i] = is_of_bits(t) ? (int64_t)tally_value_bits(&t->given.value[i])
+                               : order_key(&t->given.value[i], is_greatest(t, i));
 }
 
-/* The least of all ranks' keys. */
+static int64_t combine_keys(tally_op op, int64_t a, int64_t b) {
+    if (op == TALLY_AND) return a & b;
+    if (op == TALLY_OR) return a | b;
+    if (op == TALLY_XOR) return a ^ b;
+    return a < b ? a : b;
+}
+
 static void unpack_keys(struct task *t) {
     const int64_t *key = payload(t);
     for (size_t i = 0; i < t->values * (size_t)t->ranks; i++)
-        if (i < t->values || key[i] < t->key[i % t->values]) t->key[i % t->values] = key[i];
+        t->key[i % t->values] =
+            i < t->values ? key[i] : combine_keys(t->problem->op, t->key[i % t->values], key[i]);
 }
 
 static void unpack_thirds(struct task *t) {
@@ -395,15 +384,12 @@ static void begin_array(struct task *t) {
     }
     if (s == TALLY_OK) t->route = route_of_values(t);
     if (t->route != ROUTE_MERGED) memset(&t->given, 0, sizeof t->given);
-    if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
+    if (s == TALLY_OK && t->route == ROUTE_KEYS) {
         s = reduce_here(t, t->given.value);
-        if (s != TALLY_OK) {
+        if (s != TALLY_OK)
             give_up(t, s, NULL);
-        } else if (t->route == ROUTE_BITS) {
-            pack_bits(t);
-        } else {
+        else
             pack_keys(t);
-        }
         return;
     }
     if (s == TALLY_OK && t->route == ROUTE_TRIPLE) {
@@ -569,7 +555,10 @@ static void give_values(struct task *t) {
 /* All ranks' keys are known, and so the least. */
 static void take_keys(struct task *t) {
     for (size_t i = 0; i < t->values; i++)
-        from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
+        if (is_of_bits(t))
+            set_bits(&t->given.value[i], (uint64_t)t->key[i]);
+        else
+            from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
     give_values(t);
 }
 
@@ -617,18 +606,13 @@ static tally_status take_caller(const struct task *t, from_words *from, size_t s
     return s;
 }
 
-/* The words of all ranks become states, or bits. */
+/* The words of all ranks become states. */
 static void take_words(struct task *t) {
     const int merged = t->route == ROUTE_MERGED;
     from_words *const from = merged ? tally_state_from_merge_words : tally_state_from_words;
     const size_t head = merged && !t->is_in_frame ? MERGED_HEAD : 0;
     const int64_t *word = t->word + head;
     tally_status s = TALLY_OK;
-    if (t->route == ROUTE_BITS) {
-        unpack_bits(t);
-        give_values(t);
-        return;
-    }
     if (t->groups) {
         s = tally_groups_from_words(t->spare_groups ? t->spare_groups : *t->groups, word);
         outcome(t, s);
@@ -825,7 +809,6 @@ static void take_frame(struct task *t) {
     learn(t, &v);
     switch (t->route) {
     case ROUTE_WORDS:
-    case ROUTE_BITS:
         if (!t->is_in_frame && (!t->bit_ranges.count || v.wide > 0)) {
             t->step = STEP_WORDS;
             break;
@@ -833,7 +816,7 @@ static void take_frame(struct task *t) {
         if (!t->is_in_frame) bit_ranges_unpack(&t->bit_ranges, t->word, t->all_words, payload(t));
         take_words(t);
         break;
-    case ROUTE_ORDER:
+    case ROUTE_KEYS:
         unpack_keys(t);
         take_keys(t);
         break;

@@ -6,8 +6,8 @@
  * Each rank has one double; all are summed, ROUNDS times (500) in each of 201 turns. The columns are the median turn
  * in microseconds a call, of kinds that take turns: MPI_Allreduce of one double, of the frame that
  * tally_mpi_allreduce() sends, of the words of a sum, and of those of a variance; tally_mpi_allreduce() itself, for a
- * sum, for one that does not fit the first frame, and for a dot, a variance and a description; and what a rank does of the sum by itself,
- * which is a call on a communicator of one rank.
+ * sum, for one that does not fit the first frame, for a dot, a variance, a description, an xor and extremes; and what a
+ * rank does of the sum by itself, which is a call on a communicator of one rank.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +33,10 @@ static const struct kind {
              {"exact dot", 0, TALLY_DOT, 0.1, 0},
              {"exact var", 0, TALLY_VAR, 0.1, 0},
              {"describe", 0, TALLY_DESCRIBE, 0.1, 0},
+             {"xor", 0, TALLY_XOR, 0.1, 0},
+             {"min", 0, TALLY_MIN, 0.1, 0},
+             {"minmax", 0, TALLY_MINMAX, 0.1, 0},
+             {"argmin", 0, TALLY_ARGMIN, 0.1, 0},
              {"exact sum, one rank", 0, TALLY_SUM, 0.1, 1}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
