@@ -321,4 +321,12 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find_kernels(queue, s, &l, &found);
 }
 
-const struct strategy columns_strategy = {takes, words, prepare, enqueue, false, NULL};
+static bool is_certain(const struct shaped *s) {
+    return fold_for(BY_COLUMNS, s->p)->certain;
+}
+
+const struct strategy columns_strategy = {.takes = takes,
+                                          .words = words,
+                                          .prepare = prepare,
+                                          .enqueue = enqueue,
+                                          .is_certain = is_certain};

@@ -24,6 +24,7 @@ struct fold {
     unsigned ops;       /* a bit for each operator that it gives */
     int gives;          /* which types of values: folds.c */
     unsigned values;    /* how many, at most */
+    bool certain;       /* every state says what its values are */
     const char *file;   /* of the program */
     size_t count;
     const char *define[3];

@@ -195,4 +195,5 @@ static tally_status enqueue(struct parts_run *run) {
     return status;
 }
 
-const struct strategy groups_strategy = {takes, words, prepare, enqueue, true, NULL};
+const struct strategy groups_strategy = {
+    .takes = takes, .words = words, .prepare = prepare, .enqueue = enqueue, .unordered = true};

@@ -739,7 +739,7 @@ static tally_status enqueue_quick(struct parts_run *run) {
                               queue->block, taking, 6);
 }
 
-static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, false, NULL};
+static const struct strategy quick = {.takes = takes_quick, .enqueue = enqueue_quick};
 
 /* The first that takes a problem and a shape is asked to do it. */
 static const struct strategy *const strategies[] = {
@@ -788,6 +788,14 @@ static tally_status fill(struct run *r, struct parts_run *own) {
     return filled_enqueue(r->queue, c, &r->plan, &r->l.filled);
 }
 
+/* Returns whether the strategy may leave rows, which `fold` and `join` then do. */
+static bool may_leave(const struct run *r) {
+    const struct shaped *s = r->c->s;
+    const struct strategy *strategy = r->l.strategy;
+    return !strategy || !strategy->is_certain || r->l.is_filled || s->cut != TALLY_AXES ||
+           s->each == 0 || !strategy->is_certain(s);
+}
+
 /* Has the strategy enqueue its launches, after clearing what has to be 0 before them: the bits of rows that it
  * leaves, or all words of one that is alone. Marks need none where there are words at all. */
 static tally_status follow(struct run *r, struct gpu_memory *offsets) {
@@ -804,7 +812,7 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
         TALLY_PATH("rows that are left are marked");
     else
         TALLY_PATH("rows that are left have bits");
-    if (!r->l.marked || !r->c->written)
+    if (r->l.marked ? !r->c->written : may_leave(r))
         s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     if (s == TALLY_OK && r->l.is_filled) s = fill(r, &own);
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
@@ -886,7 +894,9 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
         s = follow(&r, offsets);
     else
         TALLY_PATH_OF_VALUE(parts_paths, call->s->p, FOLD_ALONE);
-    if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 8);
+    if (!may_leave(&r)) TALLY_PATH("no row is left");
+    if (s != TALLY_OK || !may_leave(&r)) return s;
+    s = launch(&r, FOLD, r.l.grid, folding, 8);
     if (r.l.pieces > 1 && r.l.is_cut) TALLY_PATH("rows that are cut");
     if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)
         s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 5);

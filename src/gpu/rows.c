@@ -79,9 +79,18 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
 }
 
+/* Returns how many pieces of the same time a device could have done while it does so many. Those of all warps at once take
+ * as long as its busiest multiprocessor; half of all warps keep the memory busy. */
+static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t warps) {
+    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    if (pieces > warps) return rounded_up(pieces, warps);
+    const uint64_t busy = rounded_up(pieces, units * (block_of(queue) / WARP));
+    return busy > warps / 2 ? busy : warps / 2;
+}
+
 /* Returns the weight of a piece in the unit of rows.cu: elements and ends of rows. All warps that
  * run at once get ROWS_ROUNDS pieces each. Rows of equal lengths stay whole if, for some number of
- * rounds, that takes little longer. */
+ * rounds, that takes little longer than to cut them and to join them again. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
@@ -94,7 +103,7 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
         uint64_t each = (s->results + warps * rounds - 1) / (warps * rounds);
         if (each * row < ROWS_PIECE_LEAST) each = ROWS_PIECE_LEAST / row + 1;
         if (each > 8 * WARP) each = rounded_up(each, WARP);
-        const uint64_t took = rounded_up((s->results + each - 1) / each, warps) * each;
+        const uint64_t took = as_busy(queue, (s->results + each - 1) / each, warps) * each;
         if (took < best && each * row <= PIECE_MOST) {
             best = took;
             rows = each;
@@ -102,7 +111,8 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     }
     const uint64_t cut = rounded_up((weight + piece - 1) / piece, warps) * piece;
     if (rows == 0) return piece;
-    return best * row < cut + cut / WHOLE_ROWS ? rows * row : piece;
+    const uint64_t joining = ROWS_JOIN_BYTES / type_size(s->p->type);
+    return best * row < cut + cut / WHOLE_ROWS + joining ? rows * row : piece;
 }
 
 static uint64_t pieces_of(const struct queue *queue, const struct shaped *s) {
@@ -196,4 +206,13 @@ static tally_status enqueue(struct parts_run *run) {
     return s;
 }
 
-const struct strategy rows_strategy = {takes, words, prepare, enqueue, false, are_short};
+static bool is_certain(const struct shaped *s) {
+    return fold_for(BY_ROWS, s->p)->certain;
+}
+
+const struct strategy rows_strategy = {.takes = takes,
+                                       .words = words,
+                                       .prepare = prepare,
+                                       .enqueue = enqueue,
+                                       .checks = are_short,
+                                       .is_certain = is_certain};

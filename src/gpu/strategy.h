@@ -61,6 +61,8 @@ struct strategy {
     bool unordered;
     /* Segments: whether it finds the first wrong offset itself; NULL: it never does. */
     bool (*checks)(const struct shaped *s);
+    /* Rows that have elements: whether it leaves none of them; NULL: it may leave some. */
+    bool (*is_certain)(const struct shaped *s);
 };
 
 /* Returns how many blocks of most kernels the device runs at once. */

@@ -188,4 +188,5 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find_kernels(queue, &l, &found);
 }
 
-const struct strategy vectors_strategy = {takes, words, prepare, enqueue, false, NULL};
+const struct strategy vectors_strategy = {
+    .takes = takes, .words = words, .prepare = prepare, .enqueue = enqueue};

@@ -170,7 +170,7 @@ INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u3
     else if (level == APPROXIMATE)
         all = merge_approximate(add_approximate_part(&part, t, 0), t);
     else
-        all = merge_team(add_part(&part, s - part.from, t, 0, &level, strikes), t);
+        all = merge_team(add_part(&part, s - part.from, t, !shorts, 0, &level, strikes), t);
     if (!is_edge) *precision = level;
     return all;
 }
@@ -179,8 +179,8 @@ INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u3
                            u32 shorts, u32 *precision, u32 *strikes) {
     const pack_range part = pack_range_of(at, s + off + at.skew, n);
     u32 level = *precision;
-    const state all =
-        merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level, strikes), t);
+    const state all = merge_team(
+        add_part(&part, s - part.from, t, !shorts, shorts && !is_edge, &level, strikes), t);
     if (!shorts || !is_edge) *precision = level;
     return all;
 }

@@ -20,10 +20,19 @@ PURE u32 power_for(u32 n) {
     return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
 }
 
-/* Adds the packs of CHUNKS chunks, from that at *c on, to a batch; *c is behind them afterwards. */
-INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step) {
+/* Adds the packs of CHUNKS chunks, from that at *c on, to a batch; *c is behind them afterwards. Where all lie in the
+ * range, and it is `is_long`, they are all under way at once. */
+INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step, u32 is_long) {
     batch k;
     begin_at(&k, r, *c);
+    if (is_long && LONG_LOADS > LOADS &&
+        warp_votes(*c >= r->from && *c + ((LONG_LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
+        pack p[LONG_LOADS];
+        load_packs(p, LONG_LOADS, step, r, *c);
+        add_packs(&k, p, LONG_LOADS, step, *c);
+        *c += LONG_LOADS * step;
+        return k;
+    }
     UNROLL_NOT
     for (u32 n = 0; n < CHUNKS && warp_votes(*c < r->to); n++, *c += LOADS * step) {
         pack p[LOADS];
@@ -113,9 +122,10 @@ INLINED void add_at_level(state *got, u32 level, const pack_range *r, u32 c, u32
 /* Returns the state of the lane's part of a range; the lanes of a team of 2^t take its packs in
  * turn. All lanes of the warp call this, each team with a range of its own. `first` is the number of
  * the element at the range's x. *precision is the precision level, and only rises: a level that failed in
- * a piece more than STRIKES times is not tried again there. `may_approximate`: the sum may be approximate. */
-INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 may_approximate, u32 *precision,
-                       u32 *strikes) {
+ * a piece more than STRIKES times is not tried again there. `is_long`: rows are long enough for more loads at once.
+ * `may_approximate`: the sum may be approximate. */
+INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 may_approximate,
+                       u32 *precision, u32 *strikes) {
     const u32 step = (u32)PACK << t;
     state mine = none();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
@@ -125,7 +135,7 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 may_approximat
         state got = none();
         u32 level = *precision;
         if (*precision == PLAIN) {
-            const batch k = add_chunks(r, &c, step);
+            const batch k = add_chunks(r, &c, step, is_long);
             got = finish(&k, first);
             level = level_of(&k, may_approximate, &got, precision, strikes);
         } else
@@ -143,15 +153,17 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
     state s = none();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
     UNROLL_NOT
-    for (; warp_votes(c < r->to); c += LOADS * step) {
-        pack p[LOADS];
-        if (warp_votes(c >= r->from && c + ((LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
-            load_packs(p, LOADS, step, r, c);
+    while (warp_votes(c < r->to)) {
+        pack p[LONG_LOADS];
+        if (warp_votes(c >= r->from && c + ((LONG_LOADS - 1) * step + PACK) <= r->to) ==
+            FULL_WARP) {
+            load_packs(p, LONG_LOADS, step, r, c);
             UNROLL
-            for (u32 i = 0; i < LOADS; i++)
+            for (u32 i = 0; i < LONG_LOADS; i++)
                 UNROLL
             for (u32 j = 0; j < PACK; j++)
                 add_approximate(&s, p[i].e[j], 1, tells);
+            c += LONG_LOADS * step;
         } else {
             load_packs_in_range(p, LOADS, step, r, c);
             UNROLL
@@ -161,6 +173,7 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
                 const u32 o = c + i * step + j;
                 add_approximate(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from), tells);
             }
+            c += LOADS * step;
         }
     }
     return s;
