@@ -186,6 +186,117 @@ INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u3
 }
 #endif
 
+/* The rows that lie in a warp's piece: the next ones, and those that its lanes have at the moment, one each. */
+typedef struct piece_rows {
+    u64 row, end;       /* the next row, and the one behind the last */
+    u64 stop;           /* the row that comes after those of the lanes */
+    u64 mine, apart;    /* where the lane's own row begins, and what that is off in memory */
+    u32 length;         /* its elements */
+    u32 owners;         /* the lanes whose own rows have no result yet */
+    u32 team;           /* log2 of the lanes of a team, which reduces a row */
+    u32 turn;           /* which of its lanes' rows each team is at */
+    u32 late, late_one; /* the lanes whose rows are for the whole warp; the one that it is at */
+    u32 trials;         /* turns: few first, to see whether approximate sums decide */
+    u32 precision, back, strikes; /* as in levels.h */
+    state kept;                   /* of the lane's own row */
+} piece_rows;
+
+/* Elements that a team of 2^team lanes reduces: n from number s on, which lie `off` further on in memory. */
+typedef struct team_range {
+    u64 s, off;
+    u32 n, team;
+} team_range;
+
+/* Gives each lane the next row of its own. Returns 0 if their offsets are wrong. */
+INLINED u32 take_rows(piece_rows *r, const GLOBAL u8 *offsets, GLOBAL u64 *work,
+                      const parts_plan *p, u32 checks) {
+    const u64 own = r->row + row_of_lane(r->team);
+    if (HAS_SQUARES) {
+        const u32 most = r->trials >> r->team ? WARP : r->trials << (WARP_LOG - r->team);
+        r->stop = r->end - r->row < most ? r->end : r->row + most;
+        if (r->trials >> r->team == 0) r->trials *= 8;
+    }
+    r->mine = row_start(offsets, p->rows, own < r->end ? own : r->end);
+    const u64 behind = row_start(offsets, p->rows, own < r->end ? own + 1 : r->end);
+    if (own < r->end) r->apart = apart_of(p, own);
+    r->length = (u32)(behind - r->mine);
+    if (checks && warp_votes(own < r->end && !is_inside(work, p, own, r->mine, behind)) != 0)
+        return 0;
+    r->kept = none();
+    r->turn = 0;
+    r->owners = FULL_WARP;
+    return 1;
+}
+
+/* Returns the row of each team's next turn; or for all lanes the next row that is late. */
+INLINED team_range next_range(piece_rows *r, const parts_plan *p, u32 job) {
+    const u32 lane = threadIdx.x % WARP;
+    team_range a = {0, 0, 0, WARP_LOG};
+    u32 source;
+    if (job == GROUP) {
+        a.team = r->team;
+        source = (lane & ~((1u << a.team) - 1)) + r->turn;
+    } else {
+        source = r->late_one = lowest_bit(r->late) + r->turn;
+        r->late &= r->late - 1;
+    }
+    a.s = __shfl_sync(FULL_WARP, r->mine, source);
+    a.n = __shfl_sync(FULL_WARP, r->length, source);
+    a.off = IS_APART(p) ? __shfl_sync(FULL_WARP, r->apart, source) : 0;
+    if (job == GROUP && a.team < WARP_LOG) {
+        const u32 is_late = a.n > LATE_CHUNKS * CHUNK << a.team;
+        r->late = warp_votes(is_late && (lane & ((1u << a.team) - 1)) == 0);
+        if (is_late) a.n = 0;
+    }
+    return a;
+}
+
+/* Returns the part in the piece of the row that began before it, or of that which ends behind it. */
+INLINED team_range edge_range(const GLOBAL u8 *offsets, const parts_plan *p, u32 job,
+                              const bound *from, const bound *until, u64 next, u32 checks) {
+    team_range a = {0, 0, 0, WARP_LOG};
+    if (job == HEAD) {
+        a.s = from->at;
+        a.n = (u32)((next < until->at ? next : until->at) - a.s);
+        if (checks && until->at < a.s) a.n = 0;
+        a.off = apart_of(p, from->row);
+    } else {
+        a.s = row_start(offsets, p->rows, until->row);
+        a.n = (u32)(until->at - a.s);
+        a.off = apart_of(p, until->row);
+    }
+    return a;
+}
+
+/* Goes on to the teams' next turn or, after the last one, writes the results of the lanes' rows; those that are not
+ * determined come once more. Returns the next job. */
+INLINED u32 put_rows(piece_rows *r, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
+                     u32 shorts) {
+    r->turn++;
+    while (r->turn >> r->team == 0 && !(turns_of(r->owners, r->team) >> r->turn & 1))
+        r->turn++;
+    if (r->turn >> r->team == 0 && r->row + (r->turn << (WARP_LOG - r->team)) < r->stop)
+        return GROUP;
+    const u64 own = r->row + row_of_lane(r->team);
+    /* Sums without squares of long rows are never approximate: that code would slow down all others. */
+    u32 failed = 0;
+    if (HAS_SQUARES || shorts)
+        failed = votes_of(own < r->stop && r->owners >> (threadIdx.x % WARP) & 1 &&
+                          !put_approximate(work, out, p, own, r->mine, r->length, r->team, r->kept,
+                                           r->precision));
+    else if (own < r->stop)
+        put_row(work, out, p, own, r->mine, r->length, r->kept);
+    retry(failed, HAS_SQUARES ? (u32)(r->stop - r->row) : WARP / 2, &r->precision, &r->back);
+    if (failed != 0) { /* the same rows again */
+        r->owners = failed;
+        r->kept = none();
+        r->turn = lowest_bit(turns_of(r->owners, r->team));
+        return GROUP;
+    }
+    r->row = HAS_SQUARES ? r->stop : r->row + WARP;
+    return r->row < r->end ? SHORT : NOTHING;
+}
+
 /* Reduces a warp's piece; `shorts`: its rows are mostly short. */
 INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
                           GLOBAL u8 *out, const parts_plan *p, SHARED uint4 *stage, u32 shorts) {
@@ -200,124 +311,59 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     const aligned_elements at = aligned_elements_of(x, p);
 #define OWN_EDGE (work + p->edges + piece * EDGE)
     /* Rows [row, end) lie in the piece. A row before them may end in it, and one behind them begin. */
-    u64 row = from.row + !from.whole, end = until.row;
-    const u64 next = row_start(offsets, p->rows, row);
+    piece_rows r = {.row = from.row + !from.whole, .end = until.row};
+    const u64 next = row_start(offsets, p->rows, r.row);
     u32 is_cut = 0;
-    if (!until.whole && until.row >= row) {
+    if (!until.whole && until.row >= r.row) {
         is_cut = until.at < row_start(offsets, p->rows, until.row + 1);
-        end += !is_cut;
+        r.end += !is_cut;
     }
     if (lane == 0) OWN_EDGE[2 * STATE_WORDS] = is_cut ? until.row + 1 : 0;
-    u32 mean_team = 0;
     staging how = {0, 0, 0, 0, 0};
-    if (row < end) {
-        const u64 mean = (row_start(offsets, p->rows, end) - next + (end - row) - 1) / (end - row);
-        mean_team = team_for(mean, end - row);
+    if (r.row < r.end) {
+        const u64 rows = r.end - r.row;
+        const u64 mean = (row_start(offsets, p->rows, r.end) - next + rows - 1) / rows;
+        r.team = team_for(mean, rows);
         if (shorts) how = staging_for(mean, p->rows.kind != 0);
     }
 
-    u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
-    u32 precision = PLAIN, back = DOUBLE_DOUBLE, g = 0, late = 0, late_lane = 0, strikes = 0;
-    u64 stop = end; /* the row that the next ones begin with */
-    u32 trials = 1; /* turns: few first, to see whether approximate sums decide */
-    if (HAS_SQUARES && can_approximate(&p->lower)) precision = APPROXIMATE;
-    u64 mine = 0;  /* where the lane's own row begins; it has `length` elements */
-    u64 apart = 0; /* what that is off in memory */
-    u32 length = 0, owners = FULL_WARP; /* lanes whose own rows have no result yet */
-    state kept = none();
+    u32 job = !from.whole && from.at < next ? HEAD
+              : is_cut                      ? TAIL
+              : r.row < r.end               ? SHORT
+                                            : NOTHING;
+    r.stop = r.end;
+    r.trials = 1;
+    r.precision = HAS_SQUARES && can_approximate(&p->lower) ? APPROXIMATE : PLAIN;
+    r.back = DOUBLE_DOUBLE;
+    r.kept = none();
     UNROLL_NOT
     while (job != NOTHING) {
-        u64 s, off;
-        u32 n, t = WARP_LOG;
         if (job == SHORT) {
             u32 count = 0;
             if (shorts && how.rows > 0)
-                count =
-                    put_staged_rows(stage, &how, at, offsets, work, out, p, row, end, &precision);
+                count = put_staged_rows(stage, &how, at, offsets, work, out, p, r.row, r.end,
+                                        &r.precision);
             if (count > 0) {
-                row += count;
-                job = row < end ? SHORT : NOTHING;
+                r.row += count;
+                job = r.row < r.end ? SHORT : NOTHING;
                 continue;
             }
-            const u64 own = row + row_of_lane(mean_team);
-            if (HAS_SQUARES) {
-                const u32 most = trials >> mean_team ? WARP : trials << (WARP_LOG - mean_team);
-                stop = end - row < most ? end : row + most;
-                if (trials >> mean_team == 0) trials *= 8;
-            }
-            mine = row_start(offsets, p->rows, own < end ? own : end);
-            const u64 behind = row_start(offsets, p->rows, own < end ? own + 1 : end);
-            if (own < end) apart = apart_of(p, own);
-            length = (u32)(behind - mine);
-            if (checks && warp_votes(own < end && !is_inside(work, p, own, mine, behind)) != 0)
-                return;
-            kept = none();
+            if (!take_rows(&r, offsets, work, p, checks)) return;
             job = GROUP;
-            g = 0;
-            owners = FULL_WARP;
-        }
-        if (job == GROUP || job == LATE) {
-            u32 source;
-            if (job == GROUP) {
-                t = mean_team;
-                source = (lane & ~((1u << t) - 1)) + g;
-            } else {
-                source = late_lane = lowest_bit(late) + g;
-                late &= late - 1;
-            }
-            s = __shfl_sync(FULL_WARP, mine, source);
-            n = __shfl_sync(FULL_WARP, length, source);
-            off = IS_APART(p) ? __shfl_sync(FULL_WARP, apart, source) : 0;
-            if (job == GROUP && t < WARP_LOG) {
-                const u32 is_late = n > LATE_CHUNKS * CHUNK << t;
-                late = warp_votes(is_late && (lane & ((1u << t) - 1)) == 0);
-                if (is_late) n = 0;
-            }
-        } else if (job == HEAD) {
-            s = from.at;
-            n = (u32)((next < until.at ? next : until.at) - s);
-            if (checks && until.at < s) n = 0;
-            off = apart_of(p, from.row);
-        } else {
-            s = row_start(offsets, p->rows, until.row);
-            n = (u32)(until.at - s);
-            off = apart_of(p, until.row);
         }
         const u32 is_edge = job == HEAD || job == TAIL;
-        const state all = reduce_range(at, s, off, n, t, is_edge, shorts, &precision, &strikes);
+        const team_range a = is_edge ? edge_range(offsets, p, job, &from, &until, next, checks)
+                                     : next_range(&r, p, job);
+        const state all =
+            reduce_range(at, a.s, a.off, a.n, a.team, is_edge, shorts, &r.precision, &r.strikes);
         if (is_edge) {
             if (lane == 0) put_edge(OWN_EDGE + (job == HEAD ? 0 : STATE_WORDS), all);
-            job = job == HEAD && is_cut ? TAIL : row < end ? SHORT : NOTHING;
+            job = job == HEAD && is_cut ? TAIL : r.row < r.end ? SHORT : NOTHING;
             continue;
         }
-        if (job == GROUP ? (lane & ((1u << t) - 1)) == g : lane == late_lane) kept = all;
-        if (late) {
-            job = LATE;
-            continue;
-        }
-        job = GROUP;
-        g++;
-        while (g >> mean_team == 0 && !(turns_of(owners, mean_team) >> g & 1))
-            g++;
-        if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < stop) continue;
-        const u64 own = row + row_of_lane(mean_team);
-        /* Sums without squares of long rows are never approximate: that code would slow down all others. */
-        u32 failed = 0;
-        if (HAS_SQUARES || shorts)
-            failed = votes_of(
-                own < stop && owners >> lane & 1 &&
-                !put_approximate(work, out, p, own, mine, length, mean_team, kept, precision));
-        else if (own < stop)
-            put_row(work, out, p, own, mine, length, kept);
-        retry(failed, HAS_SQUARES ? (u32)(stop - row) : WARP / 2, &precision, &back);
-        if (failed != 0) { /* the same rows again */
-            owners = failed;
-            kept = none();
-            g = lowest_bit(turns_of(owners, mean_team));
-            continue;
-        }
-        row = HAS_SQUARES ? stop : row + WARP;
-        job = row < end ? SHORT : NOTHING;
+        if (job == GROUP ? (lane & ((1u << a.team) - 1)) == r.turn : lane == r.late_one)
+            r.kept = all;
+        job = r.late ? LATE : put_rows(&r, work, out, p, shorts);
     }
 }
 

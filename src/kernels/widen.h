@@ -21,6 +21,11 @@ PURE real widen(element e) {
     return f;
 #elif defined(TYPE_F16)
     return half_widened(e);
+#elif defined(TYPE_BF16) && HAS_PTX && defined(LIFT_MOMENTS)
+    /* nvcc would widen all elements of a tile at first, for which there are not the registers. */
+    real f;
+    asm("{ .reg .b16 z; mov.b16 z, 0; mov.b32 %0, {z, %1}; }" : "=f"(f) : "h"(e));
+    return f;
 #elif defined(TYPE_BF16)
     return float_from((u32)e << 16);
 #else

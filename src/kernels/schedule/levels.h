@@ -21,7 +21,8 @@ PURE u32 power_for(u32 n) {
 }
 
 /* Adds the packs of CHUNKS chunks, from that at *c on, to a batch; *c is behind them afterwards. Where all lie in the
- * range, and it is `is_long`, they are all under way at once. */
+ * range, and it is `is_long`, they are all under way at once. Sums, which take longer than extremes, have the next ones
+ * brought nearer meanwhile. */
 INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step, u32 is_long) {
     batch k;
     begin_at(&k, r, *c);
@@ -29,6 +30,7 @@ INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step, u32 is_long) {
         warp_votes(*c >= r->from && *c + ((LONG_LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
         pack p[LONG_LOADS];
         load_packs(p, LONG_LOADS, step, r, *c);
+        if (HAS_PLAIN && step == PACK * WARP) prefetch_packs(LONG_LOADS, r, *c);
         add_packs(&k, p, LONG_LOADS, step, *c);
         *c += LONG_LOADS * step;
         return k;

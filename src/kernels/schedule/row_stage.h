@@ -253,133 +253,157 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
         }
     }
 }
+#else
+INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
+                     u64 row, u32 count, u32 n, u32 in_packs, u64 base) {}
 #endif
+
+/* Rows in the stage: `count` of them from number `row` on, whose first element has the number `base`; a row's elements lie
+ * from x[start] on. starts[] are there where rows are of different lengths, else each is `each` long. */
+typedef struct staged_rows {
+    u64 row, base;
+    u32 count, each, skew;
+    const SHARED u32 *starts;
+    const SHARED element *x;
+} staged_rows;
+
+/* Returns how many of the rows whose starts are staged may be read, and are no longer than the stage takes. */
+INLINED u32 count_good_rows(staging *how, const SHARED u32 *starts, u32 all, u32 last) {
+    const u32 lane = threadIdx.x % WARP;
+    u32 is_wrong = 0, is_other = 0, count = all;
+    for (u32 i = lane; i < all; i += WARP) {
+        const u32 to = starts[i + 1], length = to - starts[i];
+        is_wrong |= to > last || length > how->most;
+        is_other |= length != PACK;
+    }
+    how->are_packs = warp_votes(is_other) == 0;
+    if (warp_votes(is_wrong) == 0) return all;
+    UNROLL_NOT
+    for (u32 i = 0; i < all && count == all; i += WARP) {
+        const u32 own = i + lane < all ? i + lane : all - 1;
+        const u32 to = starts[own + 1];
+        const u32 votes = warp_votes(to > last || to - starts[own] > how->most);
+        if (votes != 0) count = i + lowest_bit(votes);
+    }
+    return count;
+}
+
+/* Brings rows [row, end) and their offsets to the stage, as many as fit there, and the offsets of the next ones on their
+ * way. The stage has: numbers of elements from `base` on; the offsets as they come; the elements. */
+INLINED staged_rows stage_by_offsets(SHARED uint4 *stage, staging *how, aligned_elements at,
+                                     const GLOBAL u8 *offsets, const parts_plan *p, u64 row,
+                                     u64 end) {
+    const u32 all = end - row < how->rows ? (u32)(end - row) : how->rows;
+    const u32 packs = (how->rows + 1 + 3) / 4, raws = (how->rows + 1 + 1) / 2;
+    const u32 most = (STAGE_PACKS - packs - raws - 1) * PACK, width = (u32)p->rows.kind;
+    SHARED u32 *starts = (SHARED u32 *)stage;
+    SHARED u64 *raw = (SHARED u64 *)(stage + packs);
+    staged_rows s = {row, 0, 0, 0, 0, starts, (const SHARED element *)(stage + packs + raws)};
+    wait_for_copies(0);
+    if (how->ahead != row) {
+        stage_offsets(raw, offsets, p, row, all);
+        wait_for_copies(0);
+    }
+    sync_warp();
+    s.base = width == 8 ? raw[0] : (u64)(i64) * (const SHARED i32 *)raw;
+    if (s.base <= p->n) {
+        for (u32 i = threadIdx.x % WARP; i <= all; i += WARP) {
+            const u64 into =
+                (width == 8 ? raw[i] : (u64)(i64) * (const SHARED i32 *)(raw + i)) - s.base;
+            starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
+        }
+        sync_warp();
+        s.count =
+            count_good_rows(how, starts, all, p->n - s.base < most ? (u32)(p->n - s.base) : most);
+    }
+    if (s.count == 0) {
+        sync_warp();
+        return s;
+    }
+    stage_elements(stage + packs + raws, at, s.base + at.skew, starts[s.count]);
+    const u64 next = row + s.count;
+    if (next < end) {
+        stage_offsets(raw, offsets, p, next,
+                      end - next < how->rows ? (u32)(end - next) : how->rows);
+        how->ahead = next;
+        wait_for_copies(1);
+    } else
+        wait_for_copies(0);
+    return s;
+}
+
+/* Brings rows [row, end) of one length to the stage, as many as fit there. */
+INLINED staged_rows stage_equal(SHARED uint4 *stage, staging *how, aligned_elements at,
+                                const parts_plan *p, u64 row, u64 end) {
+    staged_rows s = {row, row * p->rows.each,           0, (u32)p->rows.each, 0,
+                     0,   (const SHARED element *)stage};
+    s.count = end - row < how->rows ? (u32)(end - row) : how->rows;
+    how->are_packs = s.each == PACK;
+    stage_elements(stage, at, s.base + at.skew, s.count * s.each);
+    wait_for_copies(0);
+    return s;
+}
+
+/* Reduces the rows of the stage by teams of 2^t lanes. */
+INLINED void put_by_teams(const staged_rows *s, u32 t, GLOBAL u64 *work, GLOBAL u8 *out,
+                          const parts_plan *p, u32 *precision) {
+    const u32 lane = threadIdx.x % WARP, team = WARP >> t, of_team = lane & ((1u << t) - 1);
+    state kept = none();
+    u32 kept_at = 0, kept_n = 0, failed = 0, back = DOUBLE_DOUBLE;
+    UNROLL_NOT
+    for (u32 g = 0; g * team < s->count; g++) {
+        const u32 r = g * team + (lane >> t), is_there = r < s->count;
+        u32 at = 0, length = 0, in_packs = s->each % PACK == 0 && s->skew == 0;
+        if (is_there) {
+            at = s->each > 0 ? r * s->each : s->starts[r];
+            length = s->each > 0 ? s->each : s->starts[r + 1] - at;
+        }
+        if (s->each == 0) in_packs = warp_votes(((s->skew + at) | length) % PACK) == 0;
+        if (t == 0) { /* known to the compiler here */
+            const state now = add_staged(s->x + at, length, 0, in_packs, s->base + at, precision);
+            failed = votes_of(is_there && !put_approximate(work, out, p, s->row + r, s->base + at,
+                                                           length, t, now, *precision));
+            retry(failed, team / 2, precision, &back);
+            if (failed != 0) g--; /* the same rows again */
+            continue;
+        }
+        const state now = merge_at_level(
+            add_staged(s->x + at, length, t, in_packs, s->base + at, precision), t, *precision);
+        if (of_team == (g & ((1u << t) - 1))) {
+            kept = now;
+            kept_at = at;
+            kept_n = length;
+        }
+        if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < s->count) continue;
+        const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
+        const u32 has_own = own < s->count && of_team <= (g & ((1u << t) - 1));
+        failed = votes_of(has_own && !put_approximate(work, out, p, s->row + own, s->base + kept_at,
+                                                      kept_n, t, kept, *precision));
+        retry(failed, WARP / 2, precision, &back);
+        if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
+    }
+}
 
 /* Reduces rows [row, end) through the warp's stage, as many as fit there, and returns their number.
  * All lanes of the warp call this. *precision is that of add_part(). */
 INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, aligned_elements at,
                             const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                             const parts_plan *p, u64 row, u64 end, u32 *precision) {
-    const u32 lane = threadIdx.x % WARP, t = how->t, team = WARP >> t;
-    const u32 of_team = lane & ((1u << t) - 1);
-    const u32 each = p->rows.kind == 0 ? (u32)p->rows.each : 0;
-    SHARED u32 *starts = (SHARED u32 *)stage;
-    u32 count = end - row < how->rows ? (u32)(end - row) : how->rows, n = 0;
-    u64 base;
-    how->are_packs = each == PACK;
-    if (p->rows.kind == 0) {
-        base = row * p->rows.each;
-        n = count * each;
-    } else {
-        /* Numbers of elements from `base` on; the offsets as they come; the elements. */
-        const u32 packs = (how->rows + 1 + 3) / 4, raws = (how->rows + 1 + 1) / 2, all = count;
-        const u32 most = (STAGE_PACKS - packs - raws - 1) * PACK, width = (u32)p->rows.kind;
-        SHARED u64 *raw = (SHARED u64 *)(stage + packs);
-        wait_for_copies(0);
-        if (how->ahead != row) {
-            stage_offsets(raw, offsets, p, row, count);
-            wait_for_copies(0);
-        }
-        sync_warp();
-        base = width == 8 ? raw[0] : (u64)(i64) * (const SHARED i32 *)raw;
-        if (base > p->n) {
-            sync_warp();
-            return 0;
-        }
-        for (u32 i = lane; i <= all; i += WARP) {
-            const u64 into =
-                (width == 8 ? raw[i] : (u64)(i64) * (const SHARED i32 *)(raw + i)) - base;
-            starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
-        }
-        sync_warp();
-        const u32 last = p->n - base < most ? (u32)(p->n - base) : most;
-        u32 is_wrong = 0, is_other = 0;
-        for (u32 i = lane; i < all; i += WARP) {
-            const u32 to = starts[i + 1], length = to - starts[i];
-            is_wrong |= to > last || length > how->most;
-            is_other |= length != PACK;
-        }
-        how->are_packs = warp_votes(is_other) == 0;
-        if (warp_votes(is_wrong) != 0) {
-            UNROLL_NOT
-            for (u32 i = 0; i < all && count == all; i += WARP) {
-                const u32 own = i + lane < all ? i + lane : all - 1;
-                const u32 to = starts[own + 1];
-                const u32 votes = warp_votes(to > last || to - starts[own] > how->most);
-                if (votes != 0) count = i + lowest_bit(votes);
-            }
-        }
-        if (count == 0) {
-            sync_warp();
-            return 0;
-        }
-        n = starts[count];
-        stage_elements(stage + packs + raws, at, base + at.skew, n);
-        const u64 next = row + count;
-        if (next < end) {
-            stage_offsets(raw, offsets, p, next,
-                          end - next < how->rows ? (u32)(end - next) : how->rows);
-            how->ahead = next;
-            wait_for_copies(1);
-        } else
-            wait_for_copies(0);
-        stage += packs + raws;
-    }
-    if (p->rows.kind == 0) {
-        stage_elements(stage, at, base + at.skew, n);
-        wait_for_copies(0);
-    }
+    staged_rows s;
+    if (p->rows.kind == 0)
+        s = stage_equal(stage, how, at, p, row, end);
+    else
+        s = stage_by_offsets(stage, how, at, offsets, p, row, end);
+    if (s.count == 0) return 0;
     sync_warp();
-    const u32 skew = (u32)((base + at.skew) % PACK);
-    const SHARED element *x = (const SHARED element *)stage + skew;
-#if HAS_ONE_WAY
-    if (how->are_packs && skew == 0) {
-        put_few(x, work, out, p, row, count, PACK, 1, base);
-        sync_warp();
-        return count;
-    }
-#endif
-    state kept = none();
-    u32 kept_at = 0, kept_n = 0, failed = 0, back = DOUBLE_DOUBLE;
-    UNROLL_NOT
-    for (u32 g = 0; g * team < count; g++) {
-        const u32 r = g * team + (lane >> t), is_there = r < count;
-        u32 s = 0, length = 0, in_packs = each % PACK == 0 && skew == 0;
-        if (is_there) {
-            s = each > 0 ? r * each : starts[r];
-            length = each > 0 ? each : starts[r + 1] - s;
-        }
-        if (each == 0) in_packs = warp_votes(((skew + s) | length) % PACK) == 0;
-        if (t == 0) { /* known to the compiler here */
-            const state now = add_staged(x + s, length, 0, in_packs, base + s, precision);
-            failed = votes_of(is_there && !put_approximate(work, out, p, row + r, base + s, length,
-                                                           t, now, *precision));
-            retry(failed, team / 2, precision, &back);
-            if (failed != 0) g--; /* the same rows again */
-            continue;
-        }
-        state now = add_staged(x + s, length, t, in_packs, base + s, precision);
-#if HAS_SQUARES
-        if (*precision == APPROXIMATE)
-            now = merge_approximate(now, t);
-        else
-#endif
-            now = merge_team(now, t);
-        if (of_team == (g & ((1u << t) - 1))) {
-            kept = now;
-            kept_at = s;
-            kept_n = length;
-        }
-        if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < count) continue;
-        const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
-        const u32 has_own = own < count && of_team <= (g & ((1u << t) - 1));
-        failed = votes_of(has_own && !put_approximate(work, out, p, row + own, base + kept_at,
-                                                      kept_n, t, kept, *precision));
-        retry(failed, WARP / 2, precision, &back);
-        if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
-    }
+    s.skew = (u32)((s.base + at.skew) % PACK);
+    s.x += s.skew;
+    if (HAS_ONE_WAY && how->are_packs && s.skew == 0)
+        put_few(s.x, work, out, p, row, s.count, PACK, 1, s.base);
+    else
+        put_by_teams(&s, how->t, work, out, p, precision);
     sync_warp();
-    return count;
+    return s.count;
 }
 
 #endif

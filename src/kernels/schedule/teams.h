@@ -1,7 +1,7 @@
 /*
  * teams.h - teams of 2^t neighbouring lanes, which merge what they know by shuffles, in t steps; and which rows are whose.
  *
- * Before including this header, include a state and packs.h.
+ * Before including this header, include a state, packs.h and levels.h.
  */
 #ifndef TALLY_SCHEDULE_TEAMS_H
 #define TALLY_SCHEDULE_TEAMS_H
@@ -97,6 +97,15 @@ INLINED state merge_approximate(state s, u32 t) {
         }
     }
     return s;
+}
+
+/* Returns to every lane the merged states of its team, of that precision level. */
+INLINED state merge_at_level(state s, u32 t, u32 precision) {
+    return precision == APPROXIMATE ? merge_approximate(s, t) : merge_team(s, t);
+}
+#else
+INLINED state merge_at_level(state s, u32 t, u32 precision) {
+    return merge_team(s, t);
 }
 #endif
 
