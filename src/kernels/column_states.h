@@ -8,12 +8,16 @@
  *   FOLD_END      the greatest key, or that of turned elements; where INDEXED is defined also the first row that has it
  *   FOLD_ENDS     both extremes
  *
- * add_tile() adds elements e[k * columns + v] of rows `row` + k * strands to column v's state. Rows that are not there are
- * pad()s or, where PAD is 0, the first of these again. Tiles of floats are tested before they are added (TESTS_EXPONENTS),
- * those of f64 without squares later (TESTS_LATER).
+ * A thread's columns are an `adding` and, where floats need it, `whole`: their states before the last batch, which lie in
+ * memory, as they are needed seldom. begin_columns() begins with none; add_columns() adds a tile, elements
+ * e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that are not tested yet. Of
+ * a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are the first of these
+ * again. Tiles of floats are tested before they are added (TESTS_EXPONENTS), those of f64 without squares later
+ * (TESTS_LATER), by test_columns() after TILES_A_TEST of them at most, when they are_to_be_tested().
  *
  * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
- * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of rows, VARIES.
+ * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of
+ * rows, VARIES.
  * Define STRANDS(p) and FLIP(p), of a plan's strands and of column_values.
  */
 #ifndef TALLY_COLUMN_STATES_H
@@ -35,8 +39,7 @@
 #define TESTS_LATER 0
 #else
 #include "state/float_later.h"
-#define TESTS_LATER      1
-#define ADD_TILE(e, row) add_tile(a, e, vector, rows, large)
+#define TESTS_LATER 1
 #endif
 
 #else
@@ -88,13 +91,53 @@ PURE void add_element(state *a, element e, u32 at, u32 is_first, key flip) {
 #define ADD_ELEMENT(a, e, at, flip) add_key(a, key_of(e, (key)(flip)), 1)
 #endif
 
-INLINED void add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row, u32 strands,
-                      u64 flip) {
+typedef struct adding {
+    state a[VECTOR];
+} adding;
+
+INLINED void begin_columns(adding *k, u32 vector) {
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        k->a[v] = none();
+}
+INLINED void add_columns(adding *to, state *whole, const element *e, u32 columns, u32 rows,
+                         u32 there, tile_rows at) {
     UNROLL
     for (u32 k = 0; k < rows * columns; k++)
-        ADD_ELEMENT(&a[k % columns], e[k], row + k / columns * strands, flip);
+        ADD_ELEMENT(&to->a[k % columns], e[k], at.first + k / columns * at.strands, at.flip);
 }
-#define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, STRANDS(p), (p)->values.flip)
+INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        a[v] = k->a[v];
+}
+#endif
+
+#define ADDS_BRIEFLY (!TESTS_EXPONENTS && !TESTS_LATER) /* adding takes few instructions */
+
+#if TESTS_LATER
+#define TILES_A_TEST BATCH
+#else
+#define TILES_A_TEST 1u
+PURE u32 untested_rows(const adding *k) {
+    return 0;
+}
+PURE u32 are_to_be_tested(const adding *k) {
+    return 0;
+}
+INLINED void test_columns(adding *k, state *whole, u32 vector, row_source from) {}
+#endif
+
+#if PAD
+INLINED void pad_rows(element *e, u32 vector, u32 rows, u32 there) {
+    UNROLL
+    for (u32 k = 1; k < rows; k++)
+        UNROLL
+    for (u32 v = 0; v < vector; v++)
+        if (k >= there) e[k * vector + v] = pad();
+}
+#else
+INLINED void pad_rows(element *e, u32 vector, u32 rows, u32 there) {}
 #endif
 
 #include "schedule/strands.h"

@@ -64,37 +64,42 @@ INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows,
     UNROLL
     for (u32 k = 0; k < rows; k++)
         load_unit(k < there ? at + (i64)k * step : at, vector, packed, e + k * vector);
-#if PAD
-    UNROLL
-    for (u32 k = 1; k < rows; k++)
-        UNROLL
-    for (u32 v = 0; v < vector; v++)
-        if (k >= there) e[k * vector + v] = pad();
-#endif
+    pad_rows(e, vector, rows, there);
 }
 
-/* In add_rows(): begins the last tile of the ring, and waits for the first one, which e[] has afterwards. */
-#define NEXT_TILE()                                                                                \
-    do {                                                                                           \
-        if (coming > 0) {                                                                          \
-            begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);                       \
-            ahead += tile;                                                                         \
-            coming--;                                                                              \
-        }                                                                                          \
-        end_copies();                                                                              \
-        to = to + rows < STAGES * rows ? to + rows : 0;                                            \
-        wait_for_copies(STAGES - 1);                                                               \
-        UNROLL                                                                                     \
-        for (u32 k = 0; k < rows; k++)                                                             \
-            read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);                  \
-        from = from + rows < STAGES * rows ? from + rows : 0;                                      \
-    } while (0)
+/* A thread's ring of STAGES tiles: one is added while the others are on their way. */
+typedef struct tile_ring {
+    SHARED u8 *room;
+    const GLOBAL element *ahead; /* the next tile to come, of `coming` */
+    u32 coming, to,
+        from; /* `to`, `from`: the rows of the ring that it goes to, and that are next */
+} tile_ring;
 
-/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row
- * `first` to clear states. In `ring` each thread has room for STAGES tiles: one is added while the
- * others are on their way. Of exact sums and squares there is one place where a tile is added: it
- * is long, and compilers take long for each copy of it. What is short is added in a loop of its
- * own, where each instruction counts. */
+/* Has the next tile brought to the ring, if one is to come. */
+INLINED void bring_tile(tile_ring *r, i64 step, u32 rows, u32 bytes) {
+    if (r->coming > 0) {
+        begin_tile(r->room + r->to * BLOCK * bytes, r->ahead, step, rows, bytes);
+        r->ahead += (i64)rows * step;
+        r->coming--;
+    }
+    end_copies();
+    r->to = r->to + rows < STAGES * rows ? r->to + rows : 0;
+}
+
+/* Begins the last tile of the ring, and waits for the first one, which e[] has afterwards. */
+INLINED void next_tile(tile_ring *r, i64 step, u32 vector, u32 rows, u32 bytes, element *e) {
+    bring_tile(r, step, rows, bytes);
+    wait_for_copies(STAGES - 1);
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
+        read_unit(r->room + (r->from + k) * BLOCK * bytes, vector, e + k * vector);
+    r->from = r->from + rows < STAGES * rows ? r->from + rows : 0;
+}
+
+/* Makes a[] the states of rows first, first + strands, ... below `last` of the columns that stand at `at` in row
+ * `first`. In `ring` each thread has room for STAGES tiles. Of exact sums and squares there is one place where a tile is
+ * added: it is long, and compilers take long for each copy of it. What is short is added in a loop of its own, where each
+ * instruction counts. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
@@ -102,104 +107,50 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     u32 left = (last - first + p->strands - 1) / p->strands; /* of the thread's rows */
     /* Tiles that go by the ring; of others load_rows() looks at each row. */
     u32 tiles = left > rows && (packed || vector == 1) ? left / rows : 0;
-    u32 coming = tiles, to = 0, from = 0;
-    const GLOBAL element *ahead = at;
+    tile_ring r = {ring + threadIdx.x * bytes, at, tiles, 0, 0};
+    tile_rows of = {.first = first, .strands = p->strands, .flip = p->values.flip};
     element e[ELEMENTS];
-#if TESTS_EXPONENTS
-    batch b;
+    adding k;
     state whole[VECTOR];
-    b.before = 0;
-    begin_batch(&b, vector);
-#elif TESTS_LATER
-    state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
-    u32 before = 0;      /* it has been begun */
-    u32 large[VECTOR];
+    of.from.at = at;
+    of.from.step = step;
+    begin_columns(&k, vector);
     UNROLL
-    for (u32 v = 0; v < vector; v++)
-        large[v] = 0;
-#else
-    u32 r = first;
-#endif
-#if TESTS_LATER
-    if (left <= rows) { /* nothing comes after */
-        load_rows(at, step, vector, rows, left, packed, e);
-        if (ADD_TILE(e, r) == 0) return;
-        UNROLL
-        for (u32 v = 0; v < vector; v++) {
-            a[v] = none();
-            large[v] = 0;
+    for (u32 i = 0; i + 1 < STAGES; i++)
+        bring_tile(&r, step, rows, bytes);
+    if (ADDS_BRIEFLY) {
+        left -= tiles * rows;
+        of.from.at += (i64)tiles * tile;
+        UNROLL_NOT
+        for (; tiles > 0; tiles--) {
+            next_tile(&r, step, vector, rows, bytes, e);
+            add_columns(&k, whole, e, vector, rows, rows, of);
+            of.first += rows * p->strands;
         }
     }
-#endif
-    ring += threadIdx.x * bytes;
-    UNROLL
-    for (u32 i = 0; i + 1 < STAGES; i++) {
-        if (coming > 0) {
-            begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);
-            ahead += tile;
-            coming--;
-        }
-        end_copies();
-        to += rows;
-    }
-#if !TESTS_EXPONENTS && !TESTS_LATER
-    left -= tiles * rows;
-    at += (i64)tiles * tile;
-    UNROLL_NOT
-    for (; tiles > 0; tiles--) {
-        NEXT_TILE();
-        ADD_TILE(e, r);
-#if defined(INDEXED)
-        r += rows * p->strands;
-#endif
-    }
-#endif
     UNROLL_NOT
     while (left > 0) {
-#if TESTS_LATER
-        u64 wrong = 0;
-        u32 count = 0;
-        u32 turn = tiles > BATCH ? BATCH : tiles > 0 ? tiles : 1;
+        u32 turn = tiles > TILES_A_TEST ? TILES_A_TEST : tiles > 0 ? tiles : 1;
+        u32 there = rows;
         UNROLL_NOT
         for (; turn > 0; turn--) {
-#endif
-            u32 there = rows;
             if (tiles > 0) {
-                NEXT_TILE();
+                next_tile(&r, step, vector, rows, bytes, e);
                 tiles--;
             } else {
                 there = left < rows ? left : rows;
-                load_rows(at, step, vector, rows, there, packed, e);
+                load_rows(of.from.at, step, vector, rows, there, packed, e);
             }
             left -= there;
-#if TESTS_LATER
-            count += there;
-            wrong |= ADD_TILE(e, r);
+            add_columns(&k, whole, e, vector, rows, there, of);
+            of.first += rows * p->strands;
         }
-        const row_source here = {at, step};
-        if (wrong != 0 || before || left > 0) {
-            check_batch(here, count, vector, wrong, before, large, a, whole);
-            before = 1;
-        }
-        at += (i64)count * step;
-#else
-#if TESTS_EXPONENTS
-        const row_source here = {at, step};
-        add_tile(&b, whole, e, vector, rows, there, here);
-#else
-        ADD_TILE(e, r);
-        r += rows * p->strands;
-#endif
-        at += tile;
-#endif
+        if (left == 0) break;
+        const i64 count = TILES_A_TEST > 1 ? untested_rows(&k) : there;
+        test_columns(&k, whole, vector, of.from);
+        of.from.at += count * step;
     }
-#if TESTS_EXPONENTS
-    end_batch(&b, vector, whole, a);
-#elif TESTS_LATER
-    UNROLL
-    for (u32 v = 0; v < vector; v++)
-        if (before) a[v] = whole[v];
-#endif
+    end_columns(&k, whole, vector, of.from, a);
 }
 
 /* ---- A block's tile ------------------------------------------------------------------------------------ */
@@ -350,28 +301,20 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
 #endif
 KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     const u64 column = ((u64)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
-    const u32 count = (u32)plan.rows, vector = VECTOR, rows = WIDE_ROWS;
+    const u32 count = (u32)plan.rows;
     if (column >= plan.columns) return;
     const GLOBAL element *at = x + (plan.x + (i64)column);
     const u32 packed = (size_t)at % sizeof(unit) == 0;
-    const columns_plan *p = &plan;
     element e[WIDE_ROWS * VECTOR];
-    state a[VECTOR];
-    load_rows(at, p->row_step, VECTOR, WIDE_ROWS, count, packed, e);
-#if TESTS_EXPONENTS
-    batch b;
-    state whole[VECTOR];
-    b.before = 0;
-    begin_batch(&b, vector);
-    const row_source from = {at, p->row_step};
-    add_tile(&b, whole, e, vector, rows, count, from);
-    end_batch(&b, vector, whole, a);
-#else
-    UNROLL
-    for (u32 v = 0; v < VECTOR; v++)
-        a[v] = none();
-    ADD_TILE(e, 0);
-#endif
-    lower_states(work, out, p, 0, column, VECTOR, a);
+    adding k;
+    state a[VECTOR], whole[VECTOR];
+    tile_rows of = {.first = 0, .strands = plan.strands, .flip = plan.values.flip};
+    of.from.at = at;
+    of.from.step = plan.row_step;
+    load_rows(at, plan.row_step, VECTOR, WIDE_ROWS, count, packed, e);
+    begin_columns(&k, VECTOR);
+    add_columns(&k, whole, e, VECTOR, WIDE_ROWS, count, of);
+    end_columns(&k, whole, VECTOR, of.from, a);
+    lower_states(work, out, &plan, 0, column, VECTOR, a);
 }
 #endif

@@ -99,7 +99,6 @@ INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vect
         (const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 0, e + k * vector);
 }
 
-#if TESTS_EXPONENTS || TESTS_LATER
 /* Returns where rows from a place on are read again. */
 INLINED row_source source_of(const GLOBAL element *at, u32 place, const GLOBAL u64 *work,
                              const vectors_plan *p) {
@@ -109,7 +108,6 @@ INLINED row_source source_of(const GLOBAL element *at, u32 place, const GLOBAL u
                              order ? order + place : order};
     return from;
 }
-#endif
 
 /* ---- Pieces ----------------------------------------------------------------------------------------------- */
 
@@ -208,6 +206,53 @@ PURE u64 edge_word(const vectors_plan *p, u64 edge, u32 k) {
 
 /* ---- A team's piece ------------------------------------------------------------------------------------------- */
 
+/* Leaves the states of a part that was cut on the piece's edge: the second one if the part `is_begun` in the piece, which
+ * its head then says. */
+INLINED void leave_vectors(GLOBAL u64 *work, const vectors_plan *p, team_task task, u32 part,
+                           u32 is_begun, u32 vector, const state *a) {
+    const u64 nth = (u64)task.slab * p->columns + task.column;
+    UNROLL
+    for (u32 k = 0; k < STATE_WORDS; k++)
+        UNROLL
+    for (u32 v = 0; v < vector; v++)
+        work[edge_word(p, 2 * (u64)task.piece + is_begun, k) + nth + v] = state_word(&a[v], k);
+    if (is_begun && nth == 0) {
+        ((GLOBAL u32 *)(work + p->heads))[task.piece] = part;
+        write_word(&work[p->is_cut], p->left);
+    }
+}
+
+/* A part that a thread is at: its number, the place where it begins, the next place, and where it and the one after it
+ * end. */
+typedef struct part_place {
+    u32 part, start, row, stop, next_stop;
+    u32 is_begun; /* it begins in this piece */
+} part_place;
+
+/* Goes on to the next part of the piece. */
+INLINED void next_part(part_place *at, const GLOBAL u8 *offsets, const vectors_plan *p, u32 end) {
+    at->part++;
+    at->start = at->row = at->stop;
+    at->stop = at->next_stop;
+    at->is_begun = 1;
+    if (at->part + 1 < end) at->next_stop = (u32)row_start(offsets, p->parts, at->part + 2);
+}
+
+/* The lines of a tile's rows that a team reads are shared out: row lane % rows, line lane / rows. */
+typedef struct line_share {
+    i64 at;      /* from the thread's columns */
+    u32 fetches; /* the thread has a line */
+} line_share;
+
+INLINED line_share line_share_of(const vectors_plan *p, u32 column, u32 vector, u32 rows) {
+    const u32 lane = threadIdx.x % p->width, unit_bytes = vector * (u32)sizeof(element);
+    const u32 line = lane / rows * LINE_BYTES;
+    const line_share s = {(i64)line - (i64)(lane * unit_bytes),
+                          FETCHES && p->width >= rows && line < p->width * unit_bytes &&
+                              column - lane * vector + line / (u32)sizeof(element) < p->columns};
+    return s;
+}
+
 /* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
  * All lanes of a warp call this; those with nothing to do have no part. There is one place where rows are added: it is
  * long, and compilers take long for each copy of it. */
@@ -216,137 +261,63 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
                         u32 vector, u32 rows) {
     const GLOBAL element *at = x + (p->x + (i64)task.slab * p->slab_step + (i64)task.column);
     const u32 packed = vector == 1 || (size_t)at % sizeof(unit) == 0;
-    const u32 to = piece.to, parts_end = piece.end;
-    /* The lines of a tile's rows that the team reads are shared out: row lane % rows, line lane / rows. */
-    const u32 lane = threadIdx.x % p->width, unit_bytes = vector * (u32)sizeof(element);
-    const u32 line = lane / rows * LINE_BYTES;
-    const i64 fetch_at = (i64)line - (i64)(lane * unit_bytes);
-    const u32 fetches = FETCHES && p->width >= rows && line < p->width * unit_bytes &&
-                        task.column - lane * vector + line / (u32)sizeof(element) < p->columns;
-    u32 part = piece.part, row = piece.from, start = piece.start, stop = row, next_stop = row;
-    u32 is_begun = row == start; /* the part begins in this piece */
+    const u32 to = piece.to, parts_end = piece.end, lane = threadIdx.x % p->width;
+    const line_share line = line_share_of(p, task.column, vector, rows);
+    part_place now = {piece.part, piece.start, piece.from,
+                      piece.from, piece.from,  piece.from == piece.start};
     u32 row_at[TILE_ELEMENTS];
     element e[TILE_ELEMENTS];
-    state a[VECTOR];
-#if TESTS_EXPONENTS
-    batch b;
-    state whole[VECTOR];
-    b.before = 0;
-    begin_batch(&b, vector);
-#else
-    UNROLL
-    for (u32 v = 0; v < vector; v++)
-        a[v] = none();
-#if TESTS_LATER
-    state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
-    u32 large[VECTOR], before = 0, tested = row, tiles = 0;
-    u64 wrong = 0;
-    UNROLL
-    for (u32 v = 0; v < vector; v++)
-        large[v] = 0;
-#endif
-#endif
-    if (part < parts_end) {
-        stop = (u32)row_start(offsets, p->parts, part + 1);
-        next_stop = (u32)row_start(offsets, p->parts, part + 1 < parts_end ? part + 2 : part + 1);
-        if (row < to && p->order) number_rows(work, p, row, to, rows, row_at);
+    adding k;
+    state a[VECTOR], whole[VECTOR];
+    begin_columns(&k, vector);
+    if (now.part < parts_end) {
+        now.stop = (u32)row_start(offsets, p->parts, now.part + 1);
+        now.next_stop = (u32)row_start(offsets, p->parts,
+                                       now.part + 1 < parts_end ? now.part + 2 : now.part + 1);
+        if (now.row < to && p->order) number_rows(work, p, now.row, to, rows, row_at);
     }
     UNROLL_NOT
-    while (SOME_LANE(part < parts_end)) {
-        u32 end = stop < to ? stop : to;
-        if (part < parts_end && row == end) {
-#if TESTS_EXPONENTS
-            end_batch(&b, vector, whole, a);
-#elif TESTS_LATER
-            if (wrong != 0 || before) {
-                check_batch(source_of(at, tested, work, p), row - tested, vector, wrong, before,
-                            large, a, whole);
-                UNROLL
-                for (u32 v = 0; v < vector; v++)
-                    a[v] = whole[v];
-            }
-#endif
-            if (is_begun && end == stop) {
+    while (SOME_LANE(now.part < parts_end)) {
+        u32 end = now.stop < to ? now.stop : to;
+        if (now.part < parts_end && now.row == end) {
+            end_columns(&k, whole, vector, source_of(at, now.row - untested_rows(&k), work, p), a);
+            if (now.is_begun && end == now.stop) {
                 TALLY_PATH("a part that is whole");
-                lower_vectors(work, out, p, part, start, stop - start, task.slab, task.column,
-                              vector, a);
+                lower_vectors(work, out, p, now.part, now.start, now.stop - now.start, task.slab,
+                              task.column, vector, a);
             } else {
                 TALLY_PATH("a part that is cut");
-                const u64 nth = (u64)task.slab * p->columns + task.column;
-                UNROLL
-                for (u32 k = 0; k < STATE_WORDS; k++)
-                    UNROLL
-                for (u32 v = 0; v < vector; v++)
-                    work[edge_word(p, 2 * (u64)task.piece + is_begun, k) + nth + v] =
-                        state_word(&a[v], k);
-                if (is_begun && nth == 0) {
-                    ((GLOBAL u32 *)(work + p->heads))[task.piece] = part;
-                    write_word(&work[p->is_cut], p->left);
-                }
+                leave_vectors(work, p, task, now.part, now.is_begun, vector, a);
             }
-            part++;
-            start = row = stop;
-            stop = next_stop;
-            end = stop < to ? stop : to;
-            is_begun = 1;
-            if (part + 1 < parts_end) next_stop = (u32)row_start(offsets, p->parts, part + 2);
-#if TESTS_EXPONENTS
-            b.before = 0;
-            begin_batch(&b, vector);
-#else
-            UNROLL
-            for (u32 v = 0; v < vector; v++)
-                a[v] = none();
-#if TESTS_LATER
-            before = tiles = 0;
-            wrong = 0;
-            tested = row;
-            UNROLL
-            for (u32 v = 0; v < vector; v++)
-                large[v] = 0;
-#endif
-#endif
+            next_part(&now, offsets, p, parts_end);
+            end = now.stop < to ? now.stop : to;
+            begin_columns(&k, vector);
         }
-        if (part < parts_end && row < end) {
-            const u32 there = end - row < rows ? end - row : rows;
+        if (now.part < parts_end && now.row < end) {
+            const u32 there = end - now.row < rows ? end - now.row : rows;
             /* Each lane has one line of the tile after the next one fetched, at the end of this step. */
-            u32 ahead = row + there + rows + lane % rows;
-            if (fetches) {
+            u32 ahead = now.row + there + rows + lane % rows;
+            if (line.fetches) {
                 ahead = ahead < to ? ahead : to - 1;
                 if (p->order) ahead = order_of(work, p)[ahead];
             }
             if (p->order) {
                 UNROLL
-                for (u32 k = 1; k < rows; k++) /* of this part only */
-                    row_at[k] = k < there ? row_at[k] : row_at[0];
+                for (u32 i = 1; i < rows; i++) /* of this part only */
+                    row_at[i] = i < there ? row_at[i] : row_at[0];
             } else
-                number_rows(work, p, row, end, rows, row_at);
+                number_rows(work, p, now.row, end, rows, row_at);
             load_tile(at, p, vector, rows, packed, row_at, e);
-            if (p->order) number_rows(work, p, row + there, to, rows, row_at);
-#if PAD
-            if (there < rows) UNROLL
-            for (u32 k = 1; k < rows; k++)
-                UNROLL
-            for (u32 v = 0; v < vector; v++)
-                if (k >= there) e[k * vector + v] = pad();
-#endif
-#if TESTS_EXPONENTS
-            add_tile(&b, whole, e, vector, rows, there, source_of(at, row, work, p));
-#elif TESTS_LATER
-            wrong |= ADD_TILE(e, row - start);
-            if (++tiles == BATCH) {
-                check_batch(source_of(at, tested, work, p), row + there - tested, vector, wrong,
-                            before, large, a, whole);
-                before = 1;
-                tiles = 0;
-                wrong = 0;
-                tested = row + there;
-            }
-#else
-            ADD_TILE(e, row - start);
-#endif
-            row += there;
-            if (fetches) FETCH((const GLOBAL u8 *)at + fetch_at + (u64)ahead * p->row_bytes);
+            if (p->order) number_rows(work, p, now.row + there, to, rows, row_at);
+            if (there < rows) pad_rows(e, vector, rows, there);
+            const tile_rows of = {source_of(at, now.row, work, p), now.row - now.start, STRANDS(p),
+                                  p->values.flip};
+            add_columns(&k, whole, e, vector, rows, there, of);
+            now.row += there;
+            if (are_to_be_tested(&k))
+                test_columns(&k, whole, vector,
+                             source_of(at, now.row - untested_rows(&k), work, p));
+            if (line.fetches) FETCH((const GLOBAL u8 *)at + line.at + (u64)ahead * p->row_bytes);
         }
     }
 }

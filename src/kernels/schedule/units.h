@@ -35,6 +35,13 @@ typedef struct row_source {
 #endif
 } row_source;
 
+/* A tile's rows: where they lie, the number of the first, how far they are apart, and what turns keys. */
+typedef struct tile_rows {
+    row_source from;
+    u32 first, strands;
+    u64 flip;
+} tile_rows;
+
 /* Returns where row k lies. */
 __device__ const GLOBAL element *row_at(row_source from, u32 k) {
 #if defined(GATHERS)

@@ -337,4 +337,22 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
 }
 #endif
 
+/* ---- A thread's columns (column_states.h) ---- */
+
+typedef struct adding {
+    batch b;
+} adding;
+
+INLINED void begin_columns(adding *k, u32 vector) {
+    k->b.before = 0;
+    begin_batch(&k->b, vector);
+}
+INLINED void add_columns(adding *k, state *whole, const element *e, u32 vector, u32 rows, u32 there,
+                         tile_rows at) {
+    add_tile(&k->b, whole, e, vector, rows, there, at.from);
+}
+INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
+    end_batch(&k->b, vector, whole, a);
+}
+
 #endif

@@ -52,4 +52,52 @@ INLINED void check_batch(row_source from, u32 count, u32 vector, u64 wrong, u32 
     }
 }
 
+/* ---- A thread's columns (column_states.h) ---- */
+
+typedef struct adding {
+    state a[VECTOR];
+    u32 large[VECTOR];
+    u64 wrong;        /* what add_tile() says of the batch */
+    u32 tiles, count; /* tiles and rows of the batch */
+    u32 before;       /* there is a state of earlier batches */
+} adding;
+
+INLINED void begin_later(adding *k) {
+    k->wrong = 0;
+    k->tiles = k->count = 0;
+}
+INLINED void begin_columns(adding *k, u32 vector) {
+    UNROLL
+    for (u32 v = 0; v < vector; v++) {
+        k->a[v] = none();
+        k->large[v] = 0;
+    }
+    k->before = 0;
+    begin_later(k);
+}
+INLINED void add_columns(adding *k, state *whole, const element *e, u32 vector, u32 rows, u32 there,
+                         tile_rows at) {
+    k->wrong |= add_tile(k->a, e, vector, rows, k->large);
+    k->count += there;
+    k->tiles++;
+}
+PURE u32 untested_rows(const adding *k) {
+    return k->count;
+}
+PURE u32 are_to_be_tested(const adding *k) {
+    return k->tiles == BATCH;
+}
+INLINED void test_columns(adding *k, state *whole, u32 vector, row_source from) {
+    check_batch(from, k->count, vector, k->wrong, k->before, k->large, k->a, whole);
+    k->before = 1;
+    begin_later(k);
+}
+INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
+    const u32 is_tested = k->wrong != 0 || k->before;
+    if (is_tested) test_columns(k, whole, vector, from);
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        a[v] = is_tested ? whole[v] : k->a[v];
+}
+
 #endif
