@@ -108,12 +108,11 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     /* Tiles that go by the ring; of others load_rows() looks at each row. */
     u32 tiles = left > rows && (packed || vector == 1) ? left / rows : 0;
     tile_ring r = {ring + threadIdx.x * bytes, at, tiles, 0, 0};
-    tile_rows of = {.first = first, .strands = p->strands, .flip = p->values.flip};
+    const row_source from = row_source_of(at, step);
+    tile_rows of = {from, first, p->strands, p->values.flip};
     element e[ELEMENTS];
     adding k;
     state whole[VECTOR];
-    of.from.at = at;
-    of.from.step = step;
     begin_columns(&k, vector);
     UNROLL
     for (u32 i = 0; i + 1 < STAGES; i++)
@@ -308,9 +307,8 @@ KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const colu
     element e[WIDE_ROWS * VECTOR];
     adding k;
     state a[VECTOR], whole[VECTOR];
-    tile_rows of = {.first = 0, .strands = plan.strands, .flip = plan.values.flip};
-    of.from.at = at;
-    of.from.step = plan.row_step;
+    const row_source from = row_source_of(at, plan.row_step);
+    const tile_rows of = {from, 0, plan.strands, plan.values.flip};
     load_rows(at, plan.row_step, VECTOR, WIDE_ROWS, count, packed, e);
     begin_columns(&k, VECTOR);
     add_columns(&k, whole, e, VECTOR, WIDE_ROWS, count, of);

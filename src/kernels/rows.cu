@@ -201,6 +201,20 @@ typedef struct piece_rows {
     state kept;                   /* of the lane's own row */
 } piece_rows;
 
+PURE piece_rows begin_rows(u64 row, u64 end) {
+    piece_rows r;
+    r.row = row;
+    r.end = end;
+    r.stop = r.mine = r.apart = 0;
+    r.length = r.team = r.turn = r.late = r.late_one = r.strikes = 0;
+    r.owners = FULL_WARP;
+    r.trials = 1;
+    r.precision = PLAIN;
+    r.back = DOUBLE_DOUBLE;
+    r.kept = none();
+    return r;
+}
+
 /* Elements that a team of 2^team lanes reduces: n from number s on, which lie `off` further on in memory. */
 typedef struct team_range {
     u64 s, off;
@@ -311,7 +325,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     const aligned_elements at = aligned_elements_of(x, p);
 #define OWN_EDGE (work + p->edges + piece * EDGE)
     /* Rows [row, end) lie in the piece. A row before them may end in it, and one behind them begin. */
-    piece_rows r = {.row = from.row + !from.whole, .end = until.row};
+    piece_rows r = begin_rows(from.row + !from.whole, until.row);
     const u64 next = row_start(offsets, p->rows, r.row);
     u32 is_cut = 0;
     if (!until.whole && until.row >= r.row) {
@@ -332,10 +346,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
               : r.row < r.end               ? SHORT
                                             : NOTHING;
     r.stop = r.end;
-    r.trials = 1;
-    r.precision = HAS_SQUARES && can_approximate(&p->lower) ? APPROXIMATE : PLAIN;
-    r.back = DOUBLE_DOUBLE;
-    r.kept = none();
+    if (HAS_SQUARES && can_approximate(&p->lower)) r.precision = APPROXIMATE;
     UNROLL_NOT
     while (job != NOTHING) {
         if (job == SHORT) {

@@ -50,6 +50,54 @@ static void every_type_and_operator(void **state) {
         compiles(types[i % type_count], ops[i % op_count], 9);
 }
 
+/* Each text of the production kernels, with each of its states, as PTX, since that takes less time. nvcc takes more of C++ and
+ * of gcc's C than this compiler: all of these are programs of src/cuda/programs.cmake, too. */
+static void every_file(void **state) {
+    static const char *const programs[][5] = {
+        {"bits.cu", "OP_AND", "TYPE_U32"},
+        {"columns.cu", "FOLD_SUM", "OP_SUM", "TYPE_F32"},
+        {"columns.cu", "FOLD_SUM", "OP_SUM", "TYPE_F64"},
+        {"columns.cu", "FOLD_MOMENTS", "OP_SUM", "TYPE_F64"},
+        {"columns.cu", "FOLD_END", "INDEXED", "OP_MIN", "TYPE_U32"},
+        {"columns.cu", "FOLD_ENDS", "OP_MIN", "TYPE_F16"},
+        {"columns.cu", "FOLD_FAST", "OP_SUM", "TYPE_F32"},
+        {"double_moments.cu", "OP_SUM", "TYPE_F64"},
+        {"fast_sum.cu", "OP_SUM", "TYPE_F32"},
+        {"filled.cu"},
+        {"group_ends.cu", "FOLD_COUNT", "OP_MIN", "TYPE_F32"},
+        {"groups.cu", "OP_SUM", "TYPE_F32"},
+        {"integer_moments.cu", "OP_SUM", "TYPE_I32"},
+        {"integer_product.cu", "OP_PROD", "TYPE_I64"},
+        {"integer_sum.cu", "OP_SUM", "TYPE_I32"},
+        {"lower.cu"},
+        {"moments.cu", "OP_SUM", "TYPE_F32"},
+        {"nonzero.cu", "OP_OR", "TYPE_F32"},
+        {"order.cu", "INDEXED", "OP_MIN", "TYPE_F32"},
+        {"parts.cu"},
+        {"rows.cu", "OP_SUM", "TYPE_F32"},
+        {"rows.cu", "LIFT_MOMENTS", "OP_SUM", "TYPE_BF16"},
+        {"rows.cu", "INDEXED", "OP_MAX", "TYPE_I32"},
+        {"shared_terms.cu"},
+        {"sort.cu"},
+        {"sum.cu", "LIFT_SQUARE", "OP_SUM", "TYPE_F32"},
+        {"terms.cu"},
+        {"tree.cu", "OP_PROD", "TYPE_F32"},
+        {"vectors.cu", "FOLD_SUM", "OP_SUM", "TYPE_F32"},
+        {"vectors.cu", "FOLD_MOMENTS", "OP_SUM", "TYPE_F64"},
+        {"words.cu"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        size_t count = 0;
+        char *image = NULL;
+        while (count < 4 && programs[i][1 + count])
+            count++;
+        assert_ok(compile(programs[i][0], NULL, programs[i] + 1, count, 99, &image));
+        assert_non_null(strstr(image, ".visible .entry "));
+        free(image);
+    }
+}
+
 static void every_architecture(void **state) {
     (void)state;
     compiles("TYPE_F64", "OP_SUM", 8);
@@ -127,9 +175,9 @@ int main(void) {
     }
     free(image);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_operator), cmocka_unit_test(every_architecture),
-        cmocka_unit_test(other_architectures),     cmocka_unit_test(errors_are_told),
-        cmocka_unit_test(kernel_by_kernel),
+        cmocka_unit_test(every_type_and_operator), cmocka_unit_test(every_file),
+        cmocka_unit_test(every_architecture),      cmocka_unit_test(other_architectures),
+        cmocka_unit_test(errors_are_told),         cmocka_unit_test(kernel_by_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

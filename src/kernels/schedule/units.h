@@ -35,6 +35,16 @@ typedef struct row_source {
 #endif
 } row_source;
 
+/* Returns the rows from `at` on, without an order. */
+PURE row_source row_source_of(const GLOBAL element *at, i64 step) {
+#if defined(GATHERS)
+    const row_source from = {at, step, 0};
+#else
+    const row_source from = {at, step};
+#endif
+    return from;
+}
+
 /* A tile's rows: where they lie, the number of the first, how far they are apart, and what turns keys. */
 typedef struct tile_rows {
     row_source from;
