@@ -104,9 +104,10 @@ enum kind {
     TIES,          /* 1, half of its last bit, and pairs of far smaller numbers that cancel */
     SQUARES,       /* 32 numbers that cancel, whose squares add up to little more than a tie */
     BLOCKS,        /* stretches of one magnitude each */
-    HUGE_ONES,     /* near the greatest */
-    TINY,          /* subnormal, or products of which are */
-    SPREAD,        /* and more: of exponents from 0 down to -(kind - SPREAD) */
+    STRETCHES, /* the same of 1024 numbers, 2^60 apart: two doubles hold the sum of each, but not of three */
+    HUGE_ONES, /* near the greatest */
+    TINY,      /* subnormal, or products of which are */
+    SPREAD,    /* and more: of exponents from 0 down to -(kind - SPREAD) */
 };
 
 static void put_bits(char *to, tally_type type, uint64_t bits) {
@@ -214,6 +215,9 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
     case BLOCKS:
         if (i % 300 == 0) block = more % top;
         field = i < 4 ? 1 : block;
+        break;
+    case STRETCHES:
+        field = bias > 120 ? bias - 60 * (i / 1024 % 3) : bias;
         break;
     case HUGE_ONES:
         field = top - 1;
@@ -1070,6 +1074,9 @@ static void check_model(void) {
                 check_kernels(&other, HUGE_ONES);
             }
             if (!is_float(types[t])) continue;
+            check_segments(p, STRETCHES, 2, LENGTHS(3000), TALLY_I64, 0, "segments that are cut");
+            check_segments(p, SPREAD + 1000, 2, LENGTHS(1100), TALLY_I64, 0,
+                           "segments that are cut");
             other.op = i % 2 ? TALLY_VAR : TALLY_SUMSQ; /* ties of squares */
             check_axes(other, SQUARES, 40, 32, 32, 1, 1, 0, "rows of 32");
             other = p;
