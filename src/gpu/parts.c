@@ -190,7 +190,8 @@ static uint64_t elements_of(const struct shaped *s) {
     return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : (uint64_t)s->n * s->vectors;
 }
 
-static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
+static void lay_out(const struct queue *queue, const struct shaped *s,
+                    const struct strategy *strategy, struct parts_layout *l) {
     const struct problem *p = s->p;
     const bool tree = problem_has(p, MONOID_TREE);
     memset(l, 0, sizeof *l);
@@ -207,7 +208,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->grid = parts_grid(queue, l->pieces);
     struct shaped copy;
     bool in_order = false;
-    l->strategy = strategy_for(queue, s);
+    l->strategy = strategy;
     const struct strategy *on_copy = l->strategy && l->strategy != &quick
                                          ? NULL
                                          : strategy_for_filled(queue, s, &copy, &in_order);
@@ -248,7 +249,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
 
 size_t parts_workspace(const struct queue *queue, const struct shaped *s) {
     struct parts_layout l;
-    lay_out(queue, s, &l);
+    lay_out(queue, s, strategy_for(queue, s), &l);
     return l.bytes;
 }
 
@@ -304,7 +305,7 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
     struct kernels k;
     bool in_order;
     if (!parts_can_order(s)) return cannot_order(s);
-    lay_out(queue, s, &l);
+    lay_out(queue, s, strategy_for(queue, s), &l);
     tally_status status = find_parts(queue);
     if (status == TALLY_OK && (l.by_id.is_wanted || l.shown.is_wanted)) status = find_sort(queue);
     if (status == TALLY_OK && problem_has(s->p, MONOID_TREE))
@@ -861,15 +862,29 @@ tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
     return enqueue_few(queue, &call, true);
 }
 
+/* Returns whether `few` does the rows, unless a strategy is_one_launch(), too. */
+static bool may_be_for_few(const struct parts_call *call) {
+    const struct shaped *s = call->s;
+    return call->ignore_errors && s->cut == TALLY_AXES && parts_are_few(s->p, s->results, s->each);
+}
+
+/* Returns whether a strategy does all rows by one launch, which takes less time for an element than `few` does. */
+static bool is_one_launch(const struct queue *queue, const struct strategy *strategy,
+                          const struct shaped *s) {
+    return strategy && strategy->is_certain && strategy->is_single && strategy->is_certain(s) &&
+           strategy->is_single(queue, s);
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     const struct shaped *shaped = call->s;
     struct run r = {.queue = queue, .c = call};
-    if (call->ignore_errors && shaped->cut == TALLY_AXES &&
-        parts_are_few(shaped->p, shaped->results, shaped->each))
-        return enqueue_few(queue, call, false);
-    lay_out(queue, shaped, &r.l);
+    const bool few = may_be_for_few(call);
+    if (few && shaped->each <= PARTS_FEW_CERTAIN) return enqueue_few(queue, call, false);
+    const struct strategy *strategy = strategy_for(queue, shaped);
+    if (few && !is_one_launch(queue, strategy, shaped)) return enqueue_few(queue, call, false);
+    lay_out(queue, shaped, strategy, &r.l);
     make_plan(call, &r.l, &r.plan);
     if (r.l.marked) r.plan.left |= next_mark(queue) << PARTS_MARK_AT;
     tally_status s = find_parts(queue);

@@ -206,6 +206,10 @@ static tally_status enqueue(struct parts_run *run) {
     return s;
 }
 
+static bool is_single(const struct queue *queue, const struct shaped *s) {
+    return are_few(s) || !has_cuts(queue, s);
+}
+
 static bool is_certain(const struct shaped *s) {
     return fold_for(BY_ROWS, s->p)->certain;
 }
@@ -215,4 +219,5 @@ const struct strategy rows_strategy = {.takes = takes,
                                        .prepare = prepare,
                                        .enqueue = enqueue,
                                        .checks = are_short,
-                                       .is_certain = is_certain};
+                                       .is_certain = is_certain,
+                                       .is_single = is_single};

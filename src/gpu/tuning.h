@@ -58,6 +58,8 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define PARTS_FEW_ELEMENTS 16384
 #define PARTS_FEW_EACH     2048
 #define PARTS_FEW_ROWS     256
+/* The most elements of a row for `few` where a strategy is one launch, too. */
+#define PARTS_FEW_CERTAIN 64
 /* Up to so many rows those that a strategy leaves are marked, a byte each: kernels/parts.h. */
 #define MARKED_ROWS 16384
 
