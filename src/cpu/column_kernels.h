@@ -8,6 +8,14 @@
 #include "cpu/columns.h"
 #include "cpu/vector.h"
 
+/* The types whose sums are doubles, as X(ROW, name): a table of kernels has a kernel for each. */
+#define FLOATS(X)                                                                                  \
+    X(I8, i8)                                                                                      \
+    X(I16, i16)                                                                                    \
+    X(I32, i32)                                                                                    \
+    X(U8, u8)                                                                                      \
+    X(U16, u16) X(U32, u32) X(F16, f16) X(BF16, bf16) X(F32, f32) X(F64, f64)
+
 /* column_sums.c */
 extern column_forms ISA_NAME(forms_one), ISA_NAME(forms_two), ISA_NAME(forms_magnitudes),
     ISA_NAME(forms_squares), ISA_NAME(forms_products), ISA_NAME(forms_moments);

@@ -456,13 +456,7 @@ static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *o
 
 /* ---- The tables ----------------------------------------------------------------------------- */
 
-#define FLOATS(X)                                                                                  \
-    X(I8, i8)                                                                                      \
-    X(I16, i16)                                                                                    \
-    X(I32, i32)                                                                                    \
-    X(U8, u8)                                                                                      \
-    X(U16, u16) X(U32, u32) X(F16, f16) X(BF16, bf16) X(F32, f32) X(F64, f64)
-/* What is summed in one double. */
+/* The types of FLOATS whose values one double adds up; the others take two. */
 #define NARROW(X)                                                                                  \
     X(I8, i8)                                                                                      \
     X(I16, i16) X(U8, u8) X(U16, u16) X(F16, f16) X(BF16, bf16) X(F32, f32)

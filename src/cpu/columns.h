@@ -104,10 +104,10 @@ typedef void transpose_kernel(const char *x, ptrdiff_t row, size_t rows, size_t 
 typedef void gather_kernel(const char *x, const size_t *start, const size_t *length, size_t count,
                            size_t longest, int again, uint64_t fill, char *out);
 
-/* Whether one of o[1..n), signed integers, is less than the one before it. */
+/* Returns whether one of the signed integers o[1..n) is less than the one before it. */
 typedef int falls_kernel(const void *o, size_t n);
 
-/* Whether o[0..n], integers, are `each` apart. */
+/* Returns whether each of the integers o[1..n] is `each` more than the one before it. */
 typedef int even_kernel(const void *o, size_t n, size_t each);
 
 /* Sums segments [start[i], start[i + 1]) of x, i < count, which have SEGMENTS_PIECE elements or fewer together, as

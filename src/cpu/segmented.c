@@ -87,8 +87,9 @@ static void add_equal(const struct blocks *a, struct block_worker *h, const char
     }
 }
 
-/* What is to be done with a segment: 1 ... SEGMENTS_SHORT: it is that long; then longer ones; then those that are no
- * column, as they have no elements, or so many that they are left. */
+/* A segment's key sorts it to those that are reduced alike: keys 1 ... SEGMENTS_SHORT are the segments of that length;
+ * the next key is the longer ones; the last those that become no column: they have no elements, or so many that another
+ * kernel reduces them. */
 #define KEYS (SEGMENTS_SHORT + 3)
 static unsigned char key_of(const struct blocks *a, size_t length) {
     if (length == 0 || length * a->element >= LONG_BYTES) return KEYS - 1;

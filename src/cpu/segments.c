@@ -236,11 +236,5 @@ SEGMENTS_KERNEL(bf16, unaligned_u16, 1, 2, 0)
 SEGMENTS_KERNEL(f32, unaligned_f32, 1, 2, 0)
 SEGMENTS_KERNEL(f64, unaligned_f64, 2, 2, 0)
 
-#define FLOATS(X)                                                                                  \
-    X(I8, i8)                                                                                      \
-    X(I16, i16)                                                                                    \
-    X(I32, i32)                                                                                    \
-    X(U8, u8)                                                                                      \
-    X(U16, u16) X(U32, u32) X(F16, f16) X(BF16, bf16) X(F32, f32) X(F64, f64)
 #define SEGMENTS(NAME, name) [TALLY_##NAME] = CONCAT(segments_##name, TALLY_ISA),
 segments_kernel *const ISA_NAME(segments_kernels)[COLUMN_TYPES] = {FLOATS(SEGMENTS)};

@@ -77,7 +77,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define FEW_ROWS_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
 /* Keep rows whole if that costs at most 1/WHOLE_ROWS more time than cutting them. */
 #define WHOLE_ROWS 14
-/* What a device reads while rows that were cut are joined. */
+/* Joining rows that were cut takes the time in which the device reads this many bytes. */
 #define ROWS_JOIN_BYTES ((uint64_t)32 << 20)
 
 /* ---- Filled copies: filled.c ------------------------------------------------------------------ */
