@@ -27,7 +27,7 @@ struct columns_layout {
 #define TASKS_MOST ((uint64_t)1 << 31)
 /* A task is a tile of one chunk. A round is as many tasks as the device runs at once. */
 /* Rows that a thread loads at a time (kernels/columns.cu). */
-#define WIDE_ROWS      4
+#define WIDE_ROWS(l)   (type_size((l)->type) == 2 ? 8 : 4)
 #define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
 
 static uint64_t parts_of(uint64_t whole, uint64_t part) {
@@ -49,7 +49,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
 static double tile(const struct queue *queue, const struct shaped *s, unsigned width,
                    unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
-    const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
+    const unsigned rows = l->wide ? WIDE_ROWS(l) : NARROW_ROWS(l), block = queue->block;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
     const uint64_t at_once = (uint64_t)units * l->fold->blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
@@ -120,7 +120,7 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
     size_t width = across < queue->block ? across : queue->block;
     while (width > 0) {
         const uint64_t most_strands =
-            least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS : NARROW_ROWS(l)));
+            least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS(l) : NARROW_ROWS(l)));
         for (unsigned strands = (unsigned)most_strands; strands > 0; strands /= 2)
             for (unsigned rounds = 1; rounds <= COLUMNS_ROUNDS; rounds++) {
                 struct columns_layout it = *l;
@@ -284,7 +284,8 @@ static tally_status enqueue(struct parts_run *run) {
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {BUFFER(call->work), BUFFER(call->out), VALUE(joined)};
     const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
-    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST) {
+    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS(l) &&
+        blocks < TASKS_MOST) {
         TALLY_PATH_OF_VALUE(columns_paths, call->s->p, FEW);
         return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
                                   4);
