@@ -20,6 +20,7 @@
 #include "base/stop.h"
 #include "base/types.h"
 #include "gpu/all.h"
+#include "gpu/few.h"
 #include "gpu/opened.h"
 #include "gpu/parts.h"
 #include "gpu/recipe.h"
@@ -474,7 +475,7 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter_theirs(d, true);
     if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
-    if (s == TALLY_OK && !recipe_gives_values(p)) s = parts_prepare_few(&d->theirs);
+    if (s == TALLY_OK && !recipe_gives_values(p)) s = few_prepare(&d->theirs);
     return gpu_leave_theirs(d, s);
 }
 
@@ -508,7 +509,7 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
 /* Returns whether a problem with several launches has so few elements that one launch of the kernel
  * for few rows is faster (parts.h). */
 static bool is_for_parts(const struct problem *p, size_t n) {
-    return !recipe_gives_values(p) && parts_are_few(p, 1, n);
+    return !recipe_gives_values(p) && few_is_for(p, 1, n);
 }
 
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
@@ -521,7 +522,7 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
     tally_status s = wrap(d, p, call, &m);
     d->api->use(queue->gpu, true, call->queue);
     if (s == TALLY_OK && is_for_parts(p, call->n))
-        s = parts_enqueue_few(queue, p, &m.in, m.results);
+        s = few_enqueue_array(queue, p, &m.in, m.results);
     else if (s == TALLY_OK)
         s = queue_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
     d->api->use(queue->gpu, false, NULL);

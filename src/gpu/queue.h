@@ -110,8 +110,8 @@ struct queue {
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
-    struct gpu_kernel *part[PARTS_KERNELS];    /* parts.c */
-    struct gpu_kernel *sort[SORT_KERNELS];     /* parts.c */
+    struct gpu_kernel *part[PARTS_KERNELS];    /* part_kernels.h */
+    struct gpu_kernel *sort[SORT_KERNELS];     /* sort.c */
     struct gpu_kernel *filled[FILLED_KERNELS]; /* filled.c */
     void *caches[QUEUE_CACHES];                /* what others keep with the queue; it frees them */
     struct gpu_kernel *terms[TERMS_KERNELS], *rank_barrier, *add_up; /* terms.c */
@@ -197,7 +197,7 @@ void queue_give_up(struct known_head *head);
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
                             struct lower_plan *plan);
 
-/* ---- For reductions in parts (parts.c) ---- */
+/* ---- For reductions in parts ---- */
 
 /* Finds the kernels of the problem's canonical tree. */
 tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out);

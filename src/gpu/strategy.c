@@ -21,6 +21,10 @@ bool parts_are_many(const struct queue *queue, uint64_t n) {
     return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)PARTS_MANY_A_UNIT;
 }
 
+uint64_t parts_elements(const struct shaped *s) {
+    return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : (uint64_t)s->n * s->vectors;
+}
+
 bool parts_drop_hidden(const struct shaped *s) {
     bool is_one = s->cut == TALLY_GROUPS;
     for (unsigned d = 0; d < s->keeps; d++)

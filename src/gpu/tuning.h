@@ -33,7 +33,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define ALL_TASK_MOST    ((size_t)256 << 20)
 #define GPU_TREE_LEVEL   10 /* subtrees of 2^10 leaves: 2^22 elements a value that the host sees */
 
-/* ---- Reductions in parts: parts.c, strategy.c ------------------------------------------------ */
+/* ---- Reductions in parts: strategy.c, parts_layout.c, sort.c, quick.c, few.c ----------------------- */
 
 #define PARTS_MANY_A_UNIT 128 /* elements for each multiprocessor: see parts_are_many() */
 /* Of `fold`: the least weight of a piece, and pieces for each multiprocessor. */

@@ -4,6 +4,7 @@
 #include "base/types.h"
 #include "gpu/area.h"
 #include "gpu/folds.h"
+#include "gpu/quick.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -65,7 +66,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct ve
     l->slabs = has_slabs ? (unsigned)s->kept[0].length : 1;
     l->columns = column ? (unsigned)column->length : 1;
     /* Elements of one vector side by side are read so by the warps of `quick`. */
-    if (l->columns == 1 && s->reduced[0].x == 1 && parts_are_quick(s->p)) return false;
+    if (l->columns == 1 && s->reduced[0].x == 1 && quick_gives_values(s->p)) return false;
     l->wide = l->columns % (unsigned)vector == 0 && s->reduced[0].x % vector == 0 &&
               (!has_slabs || s->kept[0].x % vector == 0);
     const uint64_t across = l->wide ? l->columns / (unsigned)vector : l->columns;
