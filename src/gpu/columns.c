@@ -50,7 +50,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
                    unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
     const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t at_once = (uint64_t)units * l->fold->blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
     const uint64_t across = column->length / vector_of(l);

@@ -27,6 +27,8 @@
 #include "gpu/roof.h"
 #include "gpu/source.h"
 #include "gpu/tuning.h"
+#include "gpu/whole.h"
+#include "gpu/whole_tree.h"
 #include "kernels/tuning.h"
 #include "problem/lower.h"
 #include "problem/tree.h"
@@ -123,7 +125,7 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const struc
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
                   : at_most(d->memory / 4 / arrays, at_most(d->facts.allocation_max, STAGING_MAX));
-    f->chunk = at_most(queue_launch_max(&d->queue), bytes / element);
+    f->chunk = at_most(whole_launch_max(&d->queue), bytes / element);
     if (grain > 1) f->chunk -= f->chunk % grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
@@ -190,15 +192,15 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     if (rest && rest->each < f.chunk) f.chunk = rest->each;
     if (s == TALLY_OK && f.chunk < in->n) TALLY_PATH("chunks");
     if (s == TALLY_OK && f.chunk >= in->n) TALLY_PATH("one chunk");
-    if (s == TALLY_OK) s = queue_clear(&d->queue, p);
+    if (s == TALLY_OK) s = whole_clear(&d->queue, p);
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
-        s = queue_fold(&d->queue, p, &chunk);
+        s = whole_fold(&d->queue, p, &chunk);
         feed_release(&f, &chunk);
         n += chunk.n;
         if (s == TALLY_OK && stop_asked()) s = stop_status();
     }
     if (s != TALLY_OK && rest) __atomic_store_n(&rest->ended, 1, __ATOMIC_RELAXED);
-    if (s == TALLY_OK) s = queue_take(&d->queue, p, &all);
+    if (s == TALLY_OK) s = whole_take(&d->queue, p, &all);
     all.n = n;
     if (s == TALLY_OK) state_merge(p, into, &all, into->n);
     return s;
@@ -243,7 +245,7 @@ static tally_status whole_leaves(struct feed *f, const struct problem *p, unsign
     tally_status s = TALLY_OK;
     while (s == TALLY_OK && (s = feed_next(f, &chunk)) == TALLY_OK && chunk.n > 0) {
         s = collect(queue, &owed);
-        if (s == TALLY_OK) s = queue_leaves(queue, p, chunk.x, chunk.n, level, &owed.at);
+        if (s == TALLY_OK) s = whole_tree_leaves(queue, p, chunk.x, chunk.n, level, &owed.at);
         owed.out = out;
         owed.bytes = (chunk.n + grain - 1) / grain * size;
         out += owed.bytes;
@@ -346,17 +348,17 @@ static tally_status reduce_buffers(struct queue *queue, const struct problem *p,
     tally_value root = {.type = 0};
     double tree_took = 0;
     tally_status s = TALLY_OK;
-    if (recipe_gives_values(p)) return queue_reduce(queue, p, in, out, seconds);
+    if (recipe_gives_values(p)) return whole_reduce(queue, p, in, out, seconds);
     state_clear(p, &state);
     if (problem_has(p, MONOID_TREE)) {
         const struct problem tree = tree_problem(p);
-        s = queue_reduce(queue, &tree, in, &root, seconds ? &tree_took : NULL);
+        s = whole_reduce(queue, &tree, in, &root, seconds ? &tree_took : NULL);
     }
-    if (s == TALLY_OK) s = queue_clear(queue, p);
+    if (s == TALLY_OK) s = whole_clear(queue, p);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 0);
-    if (s == TALLY_OK) s = queue_fold(queue, p, in);
+    if (s == TALLY_OK) s = whole_fold(queue, p, in);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
-    if (s == TALLY_OK) s = queue_take(queue, p, &state);
+    if (s == TALLY_OK) s = whole_take(queue, p, &state);
     if (s == TALLY_OK && seconds) s = queue->api->elapsed(queue->gpu, seconds);
     if (s != TALLY_OK) return s;
     if (seconds) *seconds += tree_took;
@@ -401,10 +403,10 @@ static tally_status fold_resident(struct gpu_device *d, const struct problem *p,
     size_t at = 0;
     const bool folds = (p->monoids & ~MONOID_BIT(MONOID_TREE)) != 0;
     tally_status s = adopt_inputs(d, p, in, &buffers);
-    if (s == TALLY_OK && folds) s = queue_clear(queue, p);
-    if (s == TALLY_OK && folds) s = queue_fold(queue, p, &buffers);
-    if (s == TALLY_OK && folds) s = queue_take(queue, p, into);
-    if (s == TALLY_OK && values) s = queue_leaves(queue, p, buffers.x, in->n, 0, &at);
+    if (s == TALLY_OK && folds) s = whole_clear(queue, p);
+    if (s == TALLY_OK && folds) s = whole_fold(queue, p, &buffers);
+    if (s == TALLY_OK && folds) s = whole_take(queue, p, into);
+    if (s == TALLY_OK && values) s = whole_tree_leaves(queue, p, buffers.x, in->n, 0, &at);
     if (s == TALLY_OK && values)
         s = d->api->read(queue->gpu, values, queue->values, at, leaves * tree_value_size(p));
     release_inputs(d, &buffers);
@@ -474,7 +476,7 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter_theirs(d, true);
-    if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
+    if (s == TALLY_OK) s = whole_prepare(&d->theirs, p, n, bytes);
     if (s == TALLY_OK && !recipe_gives_values(p)) s = few_prepare(&d->theirs);
     return gpu_leave_theirs(d, s);
 }
@@ -515,7 +517,7 @@ static bool is_for_parts(const struct problem *p, size_t n) {
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
     struct queue *queue = &d->theirs;
     struct their_memory m;
-    const size_t needs = queue_workspace(queue, p, call->n);
+    const size_t needs = whole_workspace(queue, p, call->n);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
@@ -524,7 +526,7 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
     if (s == TALLY_OK && is_for_parts(p, call->n))
         s = few_enqueue_array(queue, p, &m.in, m.results);
     else if (s == TALLY_OK)
-        s = queue_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
+        s = whole_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
     d->api->use(queue->gpu, false, NULL);
     unwrap(d, &m);
     return s;
@@ -613,7 +615,7 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
         const struct inputs in = {.x = x, .n = bytes / 4};
         double seconds = *best;
-        s = queue_reduce(&d->queue, &ors, &in, &value, &seconds);
+        s = whole_reduce(&d->queue, &ors, &in, &value, &seconds);
         if (seconds < *best) *best = seconds;
     }
     return s;

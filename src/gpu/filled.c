@@ -195,7 +195,7 @@ static bool are_fours(const struct shaped *s) {
 
 /* Returns the grid for `blocks` blocks of work. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     const uint64_t most =
         units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT);
     return blocks == 0 ? 1 : (unsigned)(blocks < most ? blocks : most);

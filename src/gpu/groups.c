@@ -151,7 +151,7 @@ static int share_out(const struct fold *f, const struct shaped *s, struct groups
 
 static unsigned grid_of(const struct queue *queue, uint64_t things, unsigned each,
                         unsigned a_unit) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t blocks = (things + (uint64_t)queue->block * each - 1) / (queue->block * each);
     return blocks < (uint64_t)units * a_unit ? (unsigned)blocks : units * a_unit;
 }

@@ -11,6 +11,7 @@
 #include "gpu/row_trees.h"
 #include "gpu/source.h"
 #include "gpu/tuning.h"
+#include "gpu/whole_kernels.h"
 
 _Static_assert(PARTS_OUTCOME_BYTES <= 8 * PARTS_HEAD, "parts.h");
 
@@ -32,7 +33,7 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
     if (status == TALLY_OK && (l.by_id.is_wanted || l.shown.is_wanted))
         status = sort_prepare(queue);
     if (status == TALLY_OK && problem_has(s->p, MONOID_TREE))
-        status = queue_tree_kernels(queue, s->p, &k);
+        status = whole_tree_kernels(queue, s->p, &k);
     if (status == TALLY_OK && l.is_filled) {
         choice_for_filled(queue, s, &aside, &in_order);
         status = filled_prepare(queue);

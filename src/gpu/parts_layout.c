@@ -27,7 +27,7 @@ bool parts_have_tree_starts(const struct shaped *s) {
 /* Plans the pieces of `fold`. */
 static void plan_pieces(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
     const uint64_t weight = s->results == 0 ? 0 : l->n + (uint64_t)s->results * PARTS_ROW_WEIGHT;
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     l->piece = weight / (units * FOLD_PIECES_A_UNIT) + 1;
     if (l->piece < FOLD_PIECE_LEAST) l->piece = FOLD_PIECE_LEAST;
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_WEIGHT;

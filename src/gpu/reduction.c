@@ -2,6 +2,7 @@
 #include "gpu/reduction.h"
 
 #include "base/types.h"
+#include "gpu/lower_plan.h"
 #include "gpu/record.h"
 #include "problem/tree.h"
 
@@ -30,7 +31,7 @@ static void plan_values(const struct parts_call *c, const struct parts_layout *l
         [MONOID_NONZERO] = 0, [MONOID_BITS] = 1,     [MONOID_FAST] = 2,
         [MONOID_FACTORS] = 3, [MONOID_EXTREMES] = 5, [MONOID_TREE] = 10};
     uint32_t at = 0;
-    queue_lower_plan(p, lower);
+    lower_plan_of(p, lower);
     lower->indexed = 1;
     for (unsigned monoid = 0; monoid < MONOIDS; monoid++) {
         if (!(p->monoids & MONOID_BIT(monoid))) continue;

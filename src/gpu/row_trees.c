@@ -3,6 +3,7 @@
 
 #include "base/types.h"
 #include "gpu/part_kernels.h"
+#include "gpu/whole_kernels.h"
 #include "problem/tree.h"
 
 #define NODES_LOG 5 /* part_nodes joins 2^5 values */
@@ -40,7 +41,7 @@ tally_status row_trees_evaluate(struct reduction *r) {
     const struct gpu_argument to_nodes[] = {BUFFER(r->tree_offsets), BUFFER(c->work),
                                             BUFFER(c->work), VALUE(plan)};
     tally_status s = gather(r);
-    if (s == TALLY_OK) s = queue_tree_kernels(r->queue, p, &k);
+    if (s == TALLY_OK) s = whole_tree_kernels(r->queue, p, &k);
     if (s == TALLY_OK)
         s = r->queue->api->launch(r->queue->gpu, k.part_leaves, grid, r->queue->block, to_leaves,
                                   5);

@@ -66,7 +66,7 @@ static unsigned block_of(const struct queue *queue) {
 
 /* Warps that a device runs at once. */
 static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     const bool has_both = s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
     const bool has_squares = has_both || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
     const uint64_t blocks = has_both || (has_squares && !are_short(s))
@@ -82,7 +82,7 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 /* Returns how many pieces of the same time a device could have done while it does so many. Those of all warps at once take
  * as long as its busiest multiprocessor; half of all warps keep the memory busy. */
 static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t warps) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     if (pieces > warps) return rounded_up(pieces, warps);
     const uint64_t busy = rounded_up(pieces, units * (block_of(queue) / WARP));
     return busy > warps / 2 ? busy : warps / 2;

@@ -59,7 +59,7 @@ static bool sorts_tiles(const struct queue *queue) {
 
 /* Returns the grid that sorts n elements. */
 static unsigned grid_for(const struct queue *queue, uint64_t n) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t tile = (uint64_t)queue->block * SORT_EACH(queue->block) * SORT_TILES_A_BLOCK;
     const uint64_t each = sorts_tiles(queue) ? tile : (uint64_t)queue->block * SORT_WORKER_LEAST;
     const uint64_t blocks = (n + each - 1) / each, most = (uint64_t)units * SORT_BLOCKS_A_UNIT;

@@ -87,11 +87,4 @@ unsigned problem_ends(const struct problem *p);
  * (kernels/end_keys.h). */
 uint64_t problem_flip(const struct problem *p);
 
-/* Arguments of a launch: by value, or a buffer, which may be NULL. */
-extern void *const parts_nothing;
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define BUFFER(m)                                                                                  \
-    { .memory = (m), .size = sizeof parts_nothing, .value = &parts_nothing }
-
 #endif

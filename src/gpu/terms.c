@@ -60,17 +60,11 @@ static void give_back(struct gpu_device *d, struct buffers *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-static void *const nothing = NULL;
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define BUFFER(m)                                                                                  \
-    { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
-
 /* Returns the grid for `blocks` blocks of elements; a warp, or a smaller block of threads, takes
  * one at a time. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
     const unsigned teams = queue->block > 32 ? queue->block / 32 : 1;
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t most =
         (uint64_t)units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_TERMS_BLOCKS_A_UNIT);
     const uint64_t wanted = blocks / teams + 1;
@@ -170,7 +164,7 @@ static void plan_share(terms_plan *p, unsigned ranks, const tally_terms_shared_c
 }
 
 static unsigned grid_of_shares(const struct queue *queue, const terms_plan *p) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t most =
         (uint64_t)units *
         (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_SHARED_TERMS_BLOCKS_A_UNIT);

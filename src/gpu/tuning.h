@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Host memory and queues: ring.h, device.c, queue.c, cache.h ------------------------------ */
+/* ---- Host memory and queues: ring.h, device.c, whole.c, cache.h ------------------------------ */
 
 /* One core copies some 10 GB/s where the bus carries 50, so cores share each of the ring's RING_CHUNKS chunks of
  * RING_CHUNK bytes. They meet at its end, which costs 10 to 20 us; the bus takes 150 us for 8 MiB. Two chunks would

@@ -42,7 +42,7 @@ static bool has_columns(const struct shaped *s) {
  * VECTORS_PIECE_GOOD rows at least, if that leaves no more than three quarters of the device idle. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
                          const struct vectors_layout *l) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     const uint64_t teams =
         units * GPU_VECTORS_BLOCKS_A_UNIT * (queue->block / l->width ? queue->block / l->width : 1);
     const uint64_t weight =
