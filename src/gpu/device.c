@@ -1,14 +1,14 @@
 /*
  * device.c - a GPU as a device of the engine: CUDA, OpenCL and the model by one text.
  *
- * Arrays go to the device in chunks; each chunk is one launch of a production kernel for each recipe of
- * the problem (recipe.h), which adds it to records in the device's memory (kernels/records.h). The records are
+ * Arrays go to the device in chunks; each chunk is a launch for each program of the problem (capability.h), which
+ * adds it to records in the device's memory (kernels/records.h). The records are
  * read back once, at the end, and become the states of monoids. So an array may be larger than the device's
  * memory. The host copies a chunk into pinned memory while the one before is still on its way (ring.h). A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
  * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value; where
- * kernels do not give the values, by a launch for each recipe, and the host lowers the records.
+ * kernels do not give the values, by a launch for each program, and the host lowers the records.
  *
  * One call at a time uses the device; others wait. A device that is lost is closed, and opened again by the next
  * call. The calls that put work on queues of the caller's, tally_enqueue() and the like, have a queue and a lock of
@@ -23,11 +23,11 @@
 #include "gpu/few.h"
 #include "gpu/opened.h"
 #include "gpu/parts.h"
-#include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
 #include "gpu/tuning.h"
 #include "gpu/whole.h"
+#include "gpu/whole_request.h"
 #include "gpu/whole_tree.h"
 #include "kernels/tuning.h"
 #include "problem/lower.h"
@@ -348,7 +348,7 @@ static tally_status reduce_buffers(struct queue *queue, const struct problem *p,
     tally_value root = {.type = 0};
     double tree_took = 0;
     tally_status s = TALLY_OK;
-    if (recipe_gives_values(p)) return whole_reduce(queue, p, in, out, seconds);
+    if (whole_gives_values(p)) return whole_reduce(queue, p, in, out, seconds);
     state_clear(p, &state);
     if (problem_has(p, MONOID_TREE)) {
         const struct problem tree = tree_problem(p);
@@ -477,7 +477,7 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter_theirs(d, true);
     if (s == TALLY_OK) s = whole_prepare(&d->theirs, p, n, bytes);
-    if (s == TALLY_OK && !recipe_gives_values(p)) s = few_prepare(&d->theirs);
+    if (s == TALLY_OK && !whole_gives_values(p)) s = few_prepare(&d->theirs);
     return gpu_leave_theirs(d, s);
 }
 
@@ -511,7 +511,7 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
 /* Returns whether a problem with several launches has so few elements that one launch of the kernel
  * for few rows is faster (parts.h). */
 static bool is_for_parts(const struct problem *p, size_t n) {
-    return !recipe_gives_values(p) && few_is_for(p, 1, n);
+    return !whole_gives_values(p) && few_is_for(p, 1, n);
 }
 
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {

@@ -2,6 +2,7 @@
 #include "gpu/filled.h"
 
 #include "base/types.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -138,8 +139,7 @@ tally_status filled_prepare(struct queue *queue) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *found[FILLED_KERNELS] = {0};
     if (queue->filled[0]) return TALLY_OK;
-    tally_status s =
-        recipe_build_plain(queue->api, queue->gpu, queue->block, "filled.cu", &program);
+    tally_status s = program_build_plain(queue, "filled.cu", &program);
     for (unsigned i = 0; i < FILLED_KERNELS && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK)

@@ -1,5 +1,6 @@
 /* part_kernels.c - see part_kernels.h. */
 #include "gpu/part_kernels.h"
+#include "gpu/programs.h"
 
 #include "base/status.h"
 
@@ -18,7 +19,7 @@ tally_status part_kernels_find(struct queue *queue) {
     if (!queue->facts->atomics64)
         return fail(TALLY_EUNSUPPORTED, "%s has no 64-bit atomics", queue->facts->name);
     struct gpu_kernel *found[PARTS_KERNELS] = {0};
-    tally_status s = recipe_build_plain(queue->api, queue->gpu, queue->block, "parts.cu", &program);
+    tally_status s = program_build_plain(queue, "parts.cu", &program);
     for (unsigned i = 0; i < PARTS_KERNELS && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(queue->part, found, sizeof found);

@@ -25,17 +25,17 @@ tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t i
     return s;
 }
 
-void queue_forget_users(struct queue *queue) {
+void queue_forget(struct queue *queue) {
     for (int i = 0; i < KNOWN_USERS; i++)
         free(queue->users[i].source);
+    for (unsigned i = 0; i < QUEUE_CACHES; i++)
+        free(queue->caches[i]);
+    heads_forget(&queue->heads);
 }
 
 void queue_close(struct queue *queue) {
     if (queue->gpu) queue->api->close(queue->gpu); /* and with it its memory and programs */
-    queue_forget_users(queue);
-    heads_forget(&queue->heads);
-    for (unsigned i = 0; i < QUEUE_CACHES; i++)
-        free(queue->caches[i]);
+    queue_forget(queue);
     *queue = (struct queue){0};
 }
 

@@ -11,18 +11,18 @@
 #include "base/types.h"
 #include "gpu/area.h"
 #include "gpu/heads.h"
-#include "gpu/recipe.h"
 #include "gpu/tuning.h"
 #include "problem/monoid.h"
 
 #include <stdbool.h>
 
-#define QUEUE_CACHES  2 /* strategy.h */
+/* A queue's caches: kernels that were found (programs.c), and columns' tiles that were laid out (columns.c). */
+enum { CACHE_KERNELS, CACHE_COLUMNS, QUEUE_CACHES };
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */
 #define SORT_KERNELS  4 /* of kernels/sort.cu */
 
-/* Of a recipe: `reduce` and, where there is one, `alone`; of the canonical tree's `leaves` and `nodes`, and the same
- * two for the trees of many rows (parts.h). */
+/* Of whole arrays: `reduce` and, where there is one, `alone`; of the canonical tree `leaves` and `nodes`, and the same
+ * two for the trees of many rows (row_trees.h). */
 struct kernels {
     struct gpu_kernel *first, *second;
     struct gpu_kernel *part_leaves, *part_nodes;
@@ -71,7 +71,6 @@ struct queue {
     struct gpu_memory *result; /* two words for each of two values */
     volatile uint64_t *seen;   /* the same words as the host sees them; or NULL */
 
-    struct kernels known[RECIPES_MAX][TYPE_ROWS]; /* found before: by recipe and type */
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
@@ -92,8 +91,8 @@ tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t i
 tally_status queue_open_bare(struct queue *queue, const struct gpu_api *api, size_t index,
                              void *context, unsigned block);
 void queue_close(struct queue *queue); /* also one that was never opened */
-/* Frees what is remembered of users' operators: queue_close() does. */
-void queue_forget_users(struct queue *queue);
+/* Frees what the host keeps of it: queue_close() does. */
+void queue_forget(struct queue *queue);
 
 /* Makes *buffer, of *has bytes, one of at least `bytes` bytes; where it is made anew, what it held is lost. After a
  * failure it is NULL. */

@@ -2,8 +2,9 @@
 #include "gpu/rows.h"
 
 #include "base/types.h"
+#include "gpu/capability.h"
 #include "gpu/filled.h"
-#include "gpu/folds.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -38,7 +39,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     if (!parts_are_contiguous(s) && !(lie_apart(s) && parts_are_many(queue, elements_of(s))))
         return false;
     if (s->cut == TALLY_GROUPS && (!s->sorted || s->skip_outside)) return false;
-    return fold_for(BY_ROWS, s->p) != NULL;
+    return capability_for(BY_ROWS, s->p) != NULL;
 }
 
 /* Returns whether the rows are for `short_rows`, where a warp takes many at a time and checks their
@@ -139,8 +140,8 @@ static const char *const names[KERNELS] = {
 static tally_status find(struct queue *queue, const struct shaped *s,
                          struct gpu_kernel *const **out) {
     const bool loose = filled_matters(s) || !parts_are_contiguous(s);
-    return fold_kernels(queue, BY_ROWS, fold_for(BY_ROWS, s->p), loose, s->p->type, names,
-                        problem_has(s->p, MONOID_SQUARES) ? FEW : KERNELS, out);
+    return program_kernels(queue, BY_ROWS, capability_for(BY_ROWS, s->p), s->p, loose, names,
+                           problem_has(s->p, MONOID_SQUARES) ? FEW : KERNELS, out);
 }
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
@@ -161,7 +162,7 @@ static const char *never_rows(const struct path_table *t, const unsigned at[PATH
     (void)t;
     if (why) return why;
     if (type_size(p.type) == 1) return "elements of a byte are left to other kernels";
-    if (!fold_for(BY_ROWS, &p)) return "rows have no program for it";
+    if (!capability_for(BY_ROWS, &p)) return "rows have no program for it";
     return at[0] == FEW && problem_has(&p, MONOID_SQUARES) ? "few_rows is not for squares" : NULL;
 }
 PATH_TABLE(rows_paths, "rows on a GPU", never_rows, &kernel_axis, &path_ops, &path_types);
@@ -211,7 +212,7 @@ static bool is_single(const struct queue *queue, const struct shaped *s) {
 }
 
 static bool is_certain(const struct shaped *s) {
-    return fold_for(BY_ROWS, s->p)->certain;
+    return capability_for(BY_ROWS, s->p)->certain;
 }
 
 const struct strategy rows_strategy = {.takes = takes,

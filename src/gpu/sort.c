@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/sort.h"
 #include "kernels/tuning.h"
@@ -108,7 +109,7 @@ tally_status sort_prepare(struct queue *queue) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *found[SORT_KERNELS] = {0};
     if (queue->sort[0]) return TALLY_OK;
-    tally_status s = recipe_build_plain(queue->api, queue->gpu, queue->block, "sort.cu", &program);
+    tally_status s = program_build_plain(queue, "sort.cu", &program);
     for (unsigned i = 0; i < SORT_KERNELS && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(queue->sort, found, sizeof found);

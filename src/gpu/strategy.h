@@ -44,9 +44,6 @@ struct parts_run {
     uint64_t flag;
 };
 
-/* A queue's caches: kernels that were found (folds.c), and columns' tiles that were laid out (columns.c). */
-enum { CACHE_KERNELS, CACHE_COLUMNS };
-
 struct strategy {
     /* Whether it does the problem, on rows of this shape, on this queue's device. */
     bool (*takes)(const struct queue *queue, const struct shaped *s);

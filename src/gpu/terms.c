@@ -4,7 +4,7 @@
  */
 #include "base/status.h"
 #include "gpu/opened.h"
-#include "gpu/recipe.h"
+#include "gpu/programs.h"
 #include "kernels/plan.h"
 #include "kernels/tuning.h"
 
@@ -21,7 +21,7 @@ static tally_status prepare(struct queue *queue) {
     struct gpu_kernel *found[TERMS_KERNELS] = {0};
     struct gpu_program *program = NULL;
     if (queue->terms[0]) return TALLY_OK;
-    tally_status s = recipe_build_plain(queue->api, queue->gpu, queue->block, "terms.cu", &program);
+    tally_status s = program_build_plain(queue, "terms.cu", &program);
     for (unsigned i = 0; i < TERMS_KERNELS && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(queue->terms, found, sizeof found);
@@ -132,8 +132,7 @@ static tally_status prepare_shared(struct gpu_device *d) {
     if (queue->add_up) return TALLY_OK;
     if (!d->facts.has_addresses)
         return device_refuses(&d->base, "has no memory that other devices can reach");
-    tally_status s =
-        recipe_build_plain(queue->api, queue->gpu, queue->block, "shared_terms.cu", &program);
+    tally_status s = program_build_plain(queue, "shared_terms.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rank_barrier", &rank_barrier);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "add_up", &add_up);
     if (s == TALLY_OK) queue->rank_barrier = rank_barrier;

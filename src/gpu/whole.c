@@ -8,6 +8,7 @@
 #include "gpu/reduce_buffer.h"
 #include "gpu/source.h"
 #include "gpu/whole_kernels.h"
+#include "gpu/whole_request.h"
 #include "gpu/whole_tree.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
@@ -19,7 +20,7 @@
 
 #define WARP_THREADS 32u /* of a warp */
 
-/* Words of the head: more than one of each recipe's need. */
+/* Words of the head: more than one of each launch's need. */
 #define WORK_HEAD 512
 
 _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
@@ -37,19 +38,17 @@ _Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUN
 
 struct layout {
     unsigned launches;
-    const struct recipe *recipe[MONOIDS]; /* of each launch */
-    uint64_t place[MONOIDS];              /* of each launch, as kernels/request.h has it */
-    uint32_t at[MONOIDS];                 /* where each monoid's record begins */
-    uint32_t head;                        /* words of counters and records */
-    size_t bytes;                         /* of all */
+    const struct capability *row[MONOIDS]; /* of the table: of each launch */
+    uint64_t place[MONOIDS];               /* of each launch, as kernels/request.h has it */
+    uint32_t at[MONOIDS];                  /* where each monoid's record begins */
+    uint32_t head;                         /* words of counters and records */
+    size_t bytes;                          /* of all */
     struct area area; /* all but the tree, whose values lie behind (whole_tree.h) */
 };
 
-/* Blocks of the recipe's kernel that the device runs at once. */
-static unsigned blocks_at_once(const struct queue *queue, const struct problem *p,
-                               const struct recipe *r) {
-    return queue_units(queue) *
-           (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : recipe_blocks_a_unit(r, p));
+/* Blocks of the kernel that the device runs at once. */
+static unsigned blocks_at_once(const struct queue *queue, const struct capability *c) {
+    return queue_units(queue) * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : c->blocks);
 }
 
 /* Elements of a block's tile; on a CPU, of as many tiles as make a block worth its start. */
@@ -58,13 +57,13 @@ static size_t tile_elements(const struct queue *queue, size_t element) {
                                     : queue->block * GPU_TILE * 16 / element;
 }
 
-static unsigned grid_for(const struct queue *queue, const struct problem *p, const struct recipe *r,
-                         uint64_t n) {
+static unsigned grid_for(const struct queue *queue, const struct problem *p,
+                         const struct capability *c, uint64_t n) {
     const uint64_t tiles = n / tile_elements(queue, type_size(p->type));
-    uint64_t most = blocks_at_once(queue, p, r);
-    if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r))
-        most *= tiles / recipe_tiles_a_block(r) / most + 1; /* rounds */
-    if (recipe_has_limbs(r)) {
+    uint64_t most = blocks_at_once(queue, c);
+    if (!CPU_SHAPED(queue->block) && capability_has_limbs(c))
+        most *= tiles / c->tiles / most + 1; /* rounds */
+    if (capability_has_limbs(c)) {
         const uint64_t limit = SUM_THREADS_MOST / queue->block;
         if (most > limit) most = limit;
         if (most > SUM_BLOCKS_MOST) most = SUM_BLOCKS_MOST;
@@ -74,26 +73,26 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
 
 /* Returns the elements that a thread of `alone` has, at most: packs of two arrays share the
  * registers that those of one have. */
-static unsigned alone_each(const struct problem *p, const struct recipe *r) {
-    const unsigned arrays = r->monoids == MONOID_BIT(MONOID_PRODUCTS) ? 2 : 1;
+static unsigned alone_each(const struct problem *p, const struct capability *c) {
+    const unsigned arrays = c->monoids == MONOID_BIT(MONOID_PRODUCTS) ? 2 : 1;
     return GPU_TILE / arrays * 16 / (unsigned)type_size(p->type);
 }
 
 /* Returns whether a kernel `alone` is for n elements. For a whole tile that is no exact sum
  * `reduce` is faster, as it loads packs without a test for each. */
-static bool fits_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
-                       uint64_t n) {
-    const uint64_t most = (uint64_t)queue->block * alone_each(p, r);
-    return whole_has_alone(queue) && recipe_has_alone(r) &&
-           (n < most || (n == most && recipe_has_limbs(r)));
+static bool fits_alone(const struct queue *queue, const struct problem *p,
+                       const struct capability *c, uint64_t n) {
+    const uint64_t most = (uint64_t)queue->block * alone_each(p, c);
+    return whole_has_alone(queue) && c->alone &&
+           (n < most || (n == most && capability_has_limbs(c)));
 }
 
 /* Returns the threads of a launch of `alone`: a whole block for an exact sum, which has much to do;
  * for others as few warps as n elements want. */
 static unsigned alone_threads(const struct queue *queue, const struct problem *p,
-                              const struct recipe *r, uint64_t n) {
-    const uint64_t each = (uint64_t)WARP_THREADS * alone_each(p, r), warps = (n + each - 1) / each;
-    if (recipe_has_limbs(r) || warps * WARP_THREADS >= queue->block) return queue->block;
+                              const struct capability *c, uint64_t n) {
+    const uint64_t each = (uint64_t)WARP_THREADS * alone_each(p, c), warps = (n + each - 1) / each;
+    if (capability_has_limbs(c) || warps * WARP_THREADS >= queue->block) return queue->block;
     return warps == 0 ? WARP_THREADS : (unsigned)warps * WARP_THREADS;
 }
 
@@ -105,9 +104,9 @@ uint64_t whole_launch_max(const struct queue *queue) {
 
 /* Words of the board for n elements or fewer: a record for each block; exact sums of floats have none. */
 static uint64_t board_words(const struct queue *queue, const struct problem *p,
-                            const struct recipe *r, uint64_t n, uint64_t record) {
-    const unsigned least = blocks_at_once(queue, p, r), blocks = grid_for(queue, p, r, n);
-    return recipe_has_limbs(r) ? 0 : record * (blocks > least ? blocks : least);
+                            const struct capability *c, uint64_t n, uint64_t record) {
+    const unsigned least = blocks_at_once(queue, c), blocks = grid_for(queue, p, c, n);
+    return capability_has_limbs(c) ? 0 : record * (blocks > least ? blocks : least);
 }
 
 /* Lays out the work for n elements or fewer, with the values of a tree of tree_n elements or, for 0, without. */
@@ -117,19 +116,19 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
     area_begin(area, queue->api);
     area_take(area, WORK_HEAD);
     out->head = 0;
-    out->launches = recipe_choose(p, queue->facts, queue->block, out->recipe);
+    out->launches = capability_cover(p, queue->facts, queue->block, out->row);
     for (unsigned i = 0; i < out->launches; i++) {
-        const struct recipe *r = out->recipe[i];
+        const struct capability *c = out->row[i];
         uint64_t words = 0;
-        if (is_tree(r)) continue;
+        if (capability_is_tree(c)) continue;
         const uint32_t head = out->head;
         for (unsigned monoid = 0; monoid < MONOID_TREE; monoid++)
-            if (r->monoids & MONOID_BIT(monoid)) {
+            if (c->monoids & MONOID_BIT(monoid)) {
                 out->at[monoid] = out->head + 1 + (uint32_t)words;
                 words += record_words(p, (enum monoid_id)monoid);
             }
-        out->head += 1 + (uint32_t)words + (recipe_has_limbs(r) ? SUM_GRID_WORDS : 0);
-        out->place[i] = head | area_take(area, board_words(queue, p, r, n, words)) << 32;
+        out->head += 1 + (uint32_t)words + (capability_has_limbs(c) ? SUM_GRID_WORDS : 0);
+        out->place[i] = head | area_take(area, board_words(queue, p, c, n, words)) << 32;
     }
     area_forbid(area, 8 * (uint64_t)out->head, 8 * WORK_HEAD);
     out->bytes = 8 * (size_t)area->end;
@@ -139,24 +138,24 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
 /* ---- Launches ----------------------------------------------------------------------------- */
 
 static tally_status launch_fold(struct queue *queue, const struct problem *p,
-                                const struct recipe *r, const struct inputs *in,
+                                const struct capability *c, const struct inputs *in,
                                 struct gpu_memory *heads, struct gpu_memory *boards, uint64_t place,
                                 uint32_t request, struct gpu_memory *result) {
     struct kernels k;
     const uint64_t n = in->n, first = in->first;
     const unsigned imaginary = MONOID_BIT(MONOID_PRODUCTS) | MONOID_BIT(MONOID_MAGNITUDES);
-    struct gpu_memory *x = p->is_complex && r->monoids & imaginary ? in->y : in->x;
+    struct gpu_memory *x = p->is_complex && c->monoids & imaginary ? in->y : in->x;
     const struct gpu_argument arguments[] = {BUFFER(x),    BUFFER(in->y),  VALUE(n),
                                              VALUE(first), BUFFER(heads),  BUFFER(boards),
                                              VALUE(place), VALUE(request), BUFFER(result)};
-    tally_status s = whole_kernels(queue, p, r, &k);
+    tally_status s = whole_kernels(queue, p, c, &k);
     if (s != TALLY_OK) return s;
-    if (request & REQUEST_ALONE && fits_alone(queue, p, r, n)) {
+    if (request & REQUEST_ALONE && fits_alone(queue, p, c, n)) {
         TALLY_PATH("alone");
-        return queue->api->launch(queue->gpu, k.second, 1, alone_threads(queue, p, r, n), arguments,
+        return queue->api->launch(queue->gpu, k.second, 1, alone_threads(queue, p, c, n), arguments,
                                   9);
     }
-    return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, r, n), queue->block,
+    return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, c, n), queue->block,
                               arguments, 9);
 }
 
@@ -198,8 +197,8 @@ static tally_status fold_all(struct queue *queue, const struct problem *p, const
                              struct gpu_memory *work) {
     tally_status s = TALLY_OK;
     for (unsigned i = 0; i < l->launches && s == TALLY_OK; i++)
-        if (!is_tree(l->recipe[i]))
-            s = launch_fold(queue, p, l->recipe[i], in, heads, work, l->place[i] + first, 0, NULL);
+        if (!capability_is_tree(l->row[i]))
+            s = launch_fold(queue, p, l->row[i], in, heads, work, l->place[i] + first, 0, NULL);
     return s;
 }
 
@@ -223,10 +222,10 @@ tally_status whole_take(struct queue *queue, const struct problem *p, struct sta
 /* ---- From memory of the device to a value -------------------------------------------------- */
 
 /* Returns whether one block reduces n elements and meets no other. */
-static bool is_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
+static bool is_alone(const struct queue *queue, const struct problem *p, const struct capability *c,
                      uint64_t n) {
-    if (recipe_has_limbs(r)) return fits_alone(queue, p, r, n);
-    return whole_has_alone(queue) && grid_for(queue, p, r, n) == 1;
+    if (capability_has_limbs(c)) return fits_alone(queue, p, c, n);
+    return whole_has_alone(queue) && grid_for(queue, p, c, n) == 1;
 }
 
 /* Enqueues the launches for the values that a kernel gives by itself. The head, in `heads`, is 0, and is 0 again
@@ -235,15 +234,15 @@ static tally_status start_values(struct queue *queue, const struct problem *p,
                                  const struct layout *l, const struct inputs *in,
                                  struct gpu_memory *heads, uint64_t place, struct gpu_memory *work,
                                  uint32_t request, struct gpu_memory *result) {
-    const struct recipe *r = l->recipe[0];
-    request |= recipe_request(p);
-    if (is_tree(r)) {
+    const struct capability *c = l->row[0];
+    request |= whole_request(p);
+    if (capability_is_tree(c)) {
         uint64_t at;
         return whole_tree_enqueue(queue, p, in->x, in->n, whole_tree_root(in->n), &l->area, work,
                                   request, result, &at);
     }
-    if (is_alone(queue, p, r, in->n)) request |= REQUEST_ALONE;
-    return launch_fold(queue, p, r, in, heads, work, place, request, result);
+    if (is_alone(queue, p, c, in->n)) request |= REQUEST_ALONE;
+    return launch_fold(queue, p, c, in, heads, work, place, request, result);
 }
 
 /* Waits for the results of so many values, of which the last is written last. Where the host can see it, it looks there
@@ -272,7 +271,7 @@ tally_status whole_reduce(struct queue *queue, const struct problem *p, const st
     struct layout l;
     uint64_t word[2 * QUEUE_VALUES] = {0};
     lay_out(queue, p, in->n, in->n, &l);
-    const bool records = !is_tree(l.recipe[0]);
+    const bool records = !capability_is_tree(l.row[0]);
     tally_status s = check_length(queue, in->n);
     if (!records) area_begin(&l.area, queue->api); /* the tree is in memory of its own */
     if (s == TALLY_OK)
@@ -313,7 +312,7 @@ static const char *never_whole(const struct path_table *t, const unsigned at[PAT
     (void)t;
     if (why) return why;
     if (source_check(&p) != TALLY_OK) return "such a user's operator runs on the CPU";
-    if (!recipe_gives_values(&p)) return at[0] == LOWERED ? NULL : "no kernel gives the value";
+    if (!whole_gives_values(&p)) return at[0] == LOWERED ? NULL : "no kernel gives the value";
     if (at[0] == LOWERED) return "a kernel gives the value";
     return (at[0] == A_TREE) == problem_has(&p, MONOID_TREE) ? NULL
            : at[0] == A_TREE                                 ? "no tree gives it"
@@ -327,13 +326,13 @@ static tally_status enqueue_values(struct queue *queue, const struct problem *p,
                                    const struct layout *l, const struct inputs *in,
                                    struct gpu_memory *work, const void *workspace,
                                    struct gpu_memory *results) {
-    const struct recipe *r = l->recipe[0];
+    const struct capability *c = l->row[0];
     uint64_t place = l->place[0];
     TALLY_PATH_OF_VALUE(whole_paths, p,
-                        is_tree(r)                     ? A_TREE
-                        : is_alone(queue, p, r, in->n) ? ONE_BLOCK
+                        capability_is_tree(c)          ? A_TREE
+                        : is_alone(queue, p, c, in->n) ? ONE_BLOCK
                                                        : BLOCKS);
-    if (is_tree(r) || is_alone(queue, p, r, in->n))
+    if (capability_is_tree(c) || is_alone(queue, p, c, in->n))
         return start_values(queue, p, l, in, work, place, work, 0, results);
     struct known_head *head = heads_find(&queue->heads, workspace);
     if (!head) {
@@ -359,9 +358,9 @@ tally_status whole_prepare(struct queue *queue, const struct problem *p, uint64_
     struct kernels k;
     lay_out(queue, p, 0, 0, &l);
     tally_status s = heads_make(&queue->heads, queue->api, queue->gpu);
-    if (s == TALLY_OK && !recipe_gives_values(p)) s = whole_lower_kernel(queue);
+    if (s == TALLY_OK && !whole_gives_values(p)) s = whole_lower_kernel(queue);
     for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
-        s = whole_kernels(queue, p, l.recipe[i], &k);
+        s = whole_kernels(queue, p, l.row[i], &k);
     if (s == TALLY_OK) *bytes = whole_workspace(queue, p, n);
     return s;
 }
@@ -423,8 +422,8 @@ tally_status whole_enqueue(struct queue *queue, const struct problem *p, const s
     lay_out(queue, p, in->n, 0, &l);
     tally_status s = check_length(queue, in->n);
     if (s != TALLY_OK) return s;
-    return recipe_gives_values(p) ? enqueue_values(queue, p, &l, in, work, workspace, results)
-                                  : start_all(queue, p, &l, in, work, workspace, results);
+    return whole_gives_values(p) ? enqueue_values(queue, p, &l, in, work, workspace, results)
+                                 : start_all(queue, p, &l, in, work, workspace, results);
 }
 
 /* ---- For ranks ------------------------------------------------------------------------------ */
@@ -435,7 +434,7 @@ tally_status whole_prepare_records(struct queue *queue, const struct problem *p,
     lay_out(queue, p, 0, 0, &l);
     tally_status s = heads ? heads_make(&queue->heads, queue->api, queue->gpu) : TALLY_OK;
     for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
-        s = whole_kernels(queue, p, l.recipe[i], &k);
+        s = whole_kernels(queue, p, l.row[i], &k);
     return s;
 }
 
@@ -443,7 +442,7 @@ tally_status whole_prepare_records(struct queue *queue, const struct problem *p,
  * for one of the queue's. */
 static bool has_only_sums(const struct layout *l) {
     for (unsigned i = 0; i < l->launches; i++)
-        if (!recipe_has_limbs(l->recipe[i])) return false;
+        if (!capability_has_limbs(l->row[i])) return false;
     return l->launches > 0 && l->head <= LAUNCH_HEAD;
 }
 
@@ -487,6 +486,6 @@ tally_status gpu_reduce_buffer(const struct gpu_api *api, struct gpu *gpu, const
     api->release(gpu, queue.result);
     api->release(gpu, queue.work);
     api->release(gpu, queue.values);
-    queue_forget_users(&queue);
+    queue_forget(&queue);
     return s;
 }

@@ -28,7 +28,7 @@ tally_status whole_take(struct queue *queue, const struct problem *p, struct sta
 
 /* ---- From memory of the device to values ---- */
 
-/* Reduces n > 0 elements to the values of a problem for which recipe_gives_values(), and waits for them. Where
+/* Reduces n > 0 elements to the values of a problem for which whole_gives_values(), and waits for them. Where
  * `seconds` is not NULL, it is given the device's time for the launches. */
 tally_status whole_reduce(struct queue *queue, const struct problem *p, const struct inputs *in,
                           tally_value *out, double *seconds);

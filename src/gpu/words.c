@@ -6,7 +6,7 @@
 #include "base/types.h"
 #include "exact/kernel_words.h"
 #include "gpu/opened.h"
-#include "gpu/recipe.h"
+#include "gpu/programs.h"
 #include "gpu/whole.h"
 #include "kernels/plan.h"
 
@@ -60,7 +60,7 @@ static tally_status prepare(struct queue *queue, const struct problem *p, bool h
     struct gpu_kernel *pack = NULL, *settle = NULL, *allreduce = NULL, *few = NULL;
     tally_status s = whole_prepare_records(queue, p, heads);
     if (s != TALLY_OK || queue->pack) return s;
-    s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
+    s = program_build_plain(queue, "words.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "settle", &settle);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "allreduce", &allreduce);
