@@ -1,5 +1,5 @@
 # The programs that the production kernels and the ladder make for CUDA: a kernel file, and the defines in alphabetical order, as
-# the tables of src/gpu make them (recipe.c, rows.c, columns.c, groups.c). Two lists of "FILE DEFINE..." come of this table:
+# the table of src/gpu/capability.c makes them. Two lists of "FILE DEFINE..." come of this table:
 # TALLY_CUDA_IMAGES, which are compiled into the library, so that a first call of the usual operators waits for no compiler; and
 # TALLY_CUDA_OTHERS, which NVRTC compiles at run time (and the target cuda_compile_all to see that it can).
 #

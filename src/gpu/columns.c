@@ -2,8 +2,10 @@
 #include "gpu/columns.h"
 
 #include "base/types.h"
+#include "gpu/capability.h"
+#include "gpu/column_values.h"
 #include "gpu/filled.h"
-#include "gpu/folds.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 
 struct columns_layout {
-    const struct fold *fold;
+    const struct capability *fold;
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
@@ -50,7 +52,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
                    unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
     const unsigned rows = l->wide ? WIDE_ROWS(l) : NARROW_ROWS(l), block = queue->block;
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t at_once = (uint64_t)units * l->fold->blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
     const uint64_t across = column->length / vector_of(l);
@@ -172,11 +174,11 @@ static struct known_columns *place_of(const struct queue *queue, const struct co
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
     memset(l, 0, sizeof *l);
     if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
-        !(l->fold = fold_for(BY_COLUMNS, s->p)))
+        !(l->fold = capability_for(BY_COLUMNS, s->p)))
         return false;
-    l->type = fold_type(l->fold, s->p);
+    l->type = capability_type(l->fold, s->p);
     const bool has_slabs = s->keeps > 1;
-    const struct columns_key key = {.fold = fold_number(l->fold),
+    const struct columns_key key = {.fold = capability_number(BY_COLUMNS, l->fold),
                                     .type = (uint64_t)l->type,
                                     .results = s->results,
                                     .each = s->each,
@@ -217,8 +219,8 @@ static const char *never_columns(const struct path_table *t, const unsigned at[P
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (!(l.fold = fold_for(BY_COLUMNS, &p))) return "columns have no fold for it";
-    l.type = fold_type(l.fold, &p);
+    if (!(l.fold = capability_for(BY_COLUMNS, &p))) return "columns have no fold for it";
+    l.type = capability_type(l.fold, &p);
     return at[0] == FEW && !has_few(&l) ? "sums of f64 have no such kernel" : NULL;
 }
 PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path_ops, &path_types);
@@ -226,8 +228,8 @@ PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path
 
 static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
                                  const struct columns_layout *l, struct gpu_kernel *const **out) {
-    return fold_kernels(queue, BY_COLUMNS, l->fold, filled_matters(shape), l->type, names,
-                        has_few(l) ? KERNELS : FEW, out);
+    return program_kernels(queue, BY_COLUMNS, l->fold, shape->p, filled_matters(shape), names,
+                           has_few(l) ? KERNELS : FEW, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct columns_layout *l,
@@ -328,7 +330,7 @@ static bool is_single(const struct queue *queue, const struct shaped *s) {
 }
 
 static bool is_certain(const struct shaped *s) {
-    return fold_for(BY_COLUMNS, s->p)->certain;
+    return capability_for(BY_COLUMNS, s->p)->certain;
 }
 
 const struct strategy columns_strategy = {.takes = takes,

@@ -10,6 +10,7 @@
  *     read_word(), write_word()    for words that other blocks or the host read or write meanwhile
  *     fused(), square_root()       of doubles, rounded once
  *     high_product()               the upper 64 bits of a product
+ *     prefetch_line()              brings a line into the second-level cache, where the machine PREFETCHES
  *     wait_for_earlier()           what a launch has to do with the one before it, and the one after it; its two
  *                                  halves are let_next_begin() and wait_for_end_of_earlier()
  *
@@ -144,6 +145,18 @@ PURE u32 warp_most(u32 w) {
 #else
 #define WARP_AT_ONCE 0
 #endif
+
+#define PREFETCHES HAS_PTX
+#define LINE_BYTES 128u /* of a line of the second-level cache */
+
+/* Has the second-level cache fetch the line that holds an address. */
+INLINED void prefetch_line(const GLOBAL void *at) {
+#if PREFETCHES
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
+#else
+    (void)at;
+#endif
+}
 
 /* Returns w, and hides from the compiler that it does. So the compiler computes values of w anew
  * instead of keeping them in registers that other values need. */

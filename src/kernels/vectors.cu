@@ -59,16 +59,6 @@ BEGINS_EARLY
 #define SOME_LANE(condition) (condition)
 #endif
 
-/* Has the second-level cache fetch the line with an address that will be read. */
-#if defined(__CUDACC__)
-#define FETCHES      1
-#define FETCH(where) asm volatile("prefetch.global.L2 [%0];" : : "l"(where))
-#else
-#define FETCHES      0
-#define FETCH(where) ((void)(where))
-#endif
-#define LINE_BYTES 128u
-
 /* Returns the row's number for each place, or NULL where a place is the row's number. */
 __device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan *p) {
     return (const GLOBAL u32 *)(p->order ? work + p->order : 0);
@@ -245,7 +235,7 @@ INLINED line_share line_share_of(const vectors_plan *p, u32 column, u32 vector, 
     const u32 lane = threadIdx.x % p->width, unit_bytes = vector * (u32)sizeof(element);
     const u32 line = lane / rows * LINE_BYTES;
     const line_share s = {(i64)line - (i64)(lane * unit_bytes),
-                          FETCHES && p->width >= rows && line < p->width * unit_bytes &&
+                          PREFETCHES && p->width >= rows && line < p->width * unit_bytes &&
                               column - lane * vector + line / (u32)sizeof(element) < p->columns};
     return s;
 }
@@ -314,7 +304,8 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
             if (are_to_be_tested(&k))
                 test_columns(&k, whole, vector,
                              source_of(at, now.row - untested_rows(&k), work, p));
-            if (line.fetches) FETCH((const GLOBAL u8 *)at + line.at + (u64)ahead * p->row_bytes);
+            if (line.fetches)
+                prefetch_line((const GLOBAL u8 *)at + line.at + (u64)ahead * p->row_bytes);
         }
     }
 }
