@@ -97,13 +97,14 @@ static const struct capability whole[] = {
 };
 
 static const struct capability rows[] = {
-    {PROGRAM(HAS(SUM), 0, FLOATS, OP(SUM) | OP(MEAN), GIVES_OWN, 1), DEFINES(1, "OP_SUM")},
+    {PROGRAM(HAS(SUM), 0, FLOATS, OP(SUM) | OP(MEAN), GIVES_OWN, 1), DEFINES(1, "OP_SUM"),
+     .in_floats = {0, HALVES | TYPE(F32)}},
     {PROGRAM(HAS(SUM), 0, INTEGERS & ~BYTES, OP(SUM) | OP(MEAN), GIVES_INTEGER, 1),
      DEFINES(1, "OP_SUM")},
     {PROGRAM(HAS(MAGNITUDES), 0, FLOATS, OP(NORM1), GIVES_OWN, 1),
-     DEFINES(2, "LIFT_MAGNITUDE", "OP_SUM")},
+     DEFINES(2, "LIFT_MAGNITUDE", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}},
     {PROGRAM(HAS(SQUARES), 0, FLOATS, OP(SUMSQ) | OP(NORM2), GIVES_OWN, 2),
-     DEFINES(2, "LIFT_SQUARE", "OP_SUM")},
+     DEFINES(2, "LIFT_SQUARE", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}},
     {PROGRAM(HAS(SUM) | HAS(SQUARES), 0, FLOATS, MOMENTS, GIVES_OWN, 4),
      DEFINES(2, "LIFT_MOMENTS", "OP_SUM")},
     {PROGRAM(HAS(FAST), 0, FLOATS, OP(SUM), GIVES_OWN, 1), DEFINES(2, "FAST", "OP_SUM"),

@@ -18,8 +18,8 @@
  *
  * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
  * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of
- * rows, VARIES.
- * Define STRANDS(p) and FLIP(p), of a plan's strands and of column_values.
+ * rows, VARIES. Define TILE_ROWS, the rows of a thread's part of a tile, and STRANDS(p) and FLIP(p), of a plan's strands
+ * and of column_values.
  */
 #ifndef TALLY_COLUMN_STATES_H
 #define TALLY_COLUMN_STATES_H

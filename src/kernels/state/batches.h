@@ -5,7 +5,7 @@
  * A kind of batches defines `batch`, with `room`, `used` and `before`, begin_batch(), batch_state() and add_tile(). It
  * includes this header behind batch_state(), and its add_tile() may use what is in here.
  *
- * Before including this header, include float_sums.h.
+ * Before including this header, include what comes before it in float_batches.h, or in the other kind.
  */
 #ifndef TALLY_STATE_BATCHES_H
 #define TALLY_STATE_BATCHES_H

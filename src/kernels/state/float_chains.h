@@ -18,7 +18,7 @@
  *    no batch. For squares the sum is then off: an addition to the last chain, and the square's own rounding where it is
  *    subnormal, lose at most a last bit each, and 2^7 of them at most 2^(E - 48).
  *
- * Before including this header, include halves.h and float_sums.h.
+ * Before including this header, define TYPE_BF16 or another such type, and include halves.h and float_sums.h.
  */
 #ifndef TALLY_STATE_FLOAT_CHAINS_H
 #define TALLY_STATE_FLOAT_CHAINS_H

@@ -2,8 +2,8 @@
  * float_sums.h - the exact sums of floats side by side; with FOLD_MOMENTS those of their squares, too: a double-double each,
  * and notes of infinities and NaNs. README.md says what a state defines. float_batches.h and float_later.h add tiles to it.
  *
- * Before including this header, include widen.h, doubles.h, certain/batch.h and schedule/units.h,
- * and define VALUES, the type of the plan that says which values are wanted.
+ * Before including this header, define TILE_ROWS (schedule/units.h) and VALUES, the type of the plan that says which
+ * values are wanted, and include widen.h, doubles.h, certain/batch.h and schedule/units.h.
  */
 #ifndef TALLY_STATE_FLOAT_SUMS_H
 #define TALLY_STATE_FLOAT_SUMS_H
