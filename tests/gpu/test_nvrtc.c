@@ -53,10 +53,13 @@ static void every_type_and_operator(void **state) {
 /* Each text of the production kernels, with each of its states, as PTX, since that takes less time. nvcc takes more of C++ and
  * of gcc's C than this compiler: all of these are programs of src/cuda/programs.cmake, too. */
 static void every_file(void **state) {
-    static const char *const programs[][5] = {
+    static const char *const programs[][6] = {
         {"bits.cu", "OP_AND", "TYPE_U32"},
         {"columns.cu", "FOLD_SUM", "OP_SUM", "TYPE_F32"},
         {"columns.cu", "FOLD_SUM", "OP_SUM", "TYPE_F64"},
+        {"columns.cu", "FOLD_SUM", "IN_FLOATS", "OP_SUM", "TYPE_BF16"},
+        {"columns.cu", "FOLD_SQUARES", "OP_SUM", "TYPE_F32"},
+        {"columns.cu", "FOLD_SQUARES", "IN_FLOATS", "OP_SUM", "TYPE_F32"},
         {"columns.cu", "FOLD_MOMENTS", "OP_SUM", "TYPE_F64"},
         {"columns.cu", "FOLD_END", "INDEXED", "OP_MIN", "TYPE_U32"},
         {"columns.cu", "FOLD_ENDS", "OP_MIN", "TYPE_F16"},
@@ -75,6 +78,8 @@ static void every_file(void **state) {
         {"order.cu", "INDEXED", "OP_MIN", "TYPE_F32"},
         {"parts.cu"},
         {"rows.cu", "OP_SUM", "TYPE_F32"},
+        {"rows.cu", "IN_FLOATS", "OP_SUM", "TYPE_F32"},
+        {"rows.cu", "IN_FLOATS", "LIFT_SQUARE", "OP_SUM", "TYPE_BF16"},
         {"rows.cu", "LIFT_MOMENTS", "OP_SUM", "TYPE_BF16"},
         {"rows.cu", "INDEXED", "OP_MAX", "TYPE_I32"},
         {"shared_terms.cu"},
@@ -90,7 +95,7 @@ static void every_file(void **state) {
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         size_t count = 0;
         char *image = NULL;
-        while (count < 4 && programs[i][1 + count])
+        while (count < 5 && programs[i][1 + count])
             count++;
         assert_ok(compile(programs[i][0], NULL, programs[i] + 1, count, 99, &image));
         assert_non_null(strstr(image, ".visible .entry "));
