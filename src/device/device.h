@@ -111,4 +111,8 @@ tally_device *cpu_calling_thread(void);
  * tally_open(); NULL is the calling thread. */
 tally_status device_refuses(const tally_device *device, const char *what);
 
+/* Returns TALLY_EUNSUPPORTED if the problem has skip_nan, which no kernel knows of: the host packs or masks elements
+ * (shown.h), and these lie on the device. */
+tally_status device_skips_nothing(const tally_device *device, const struct problem *p);
+
 #endif

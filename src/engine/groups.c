@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "device/device.h"
 #include "device/fold.h"
+#include "device/shown.h"
 #include "engine/state.h"
 #include "problem/lower.h"
 
@@ -248,10 +249,10 @@ static uint64_t elements_before(const tally_groups *g, size_t i) {
     return g->is_index_within ? g->n[i] : g->fed;
 }
 
-/* Feeds state k of `g` with the sorted elements of group i, which has some. */
+/* Feeds state k of `g` with the sorted elements of group i, which has some. NaNs that are skipped are not among them. */
 static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, size_t i,
                                const struct sorted *sorted) {
-    const struct problem *p = &g->plan;
+    const struct problem plain = shown_problem(&g->plan), *p = &plain;
     const size_t start = (size_t)sorted->start[i], n = (size_t)sorted->start[i + 1] - start,
                  element = type_size(p->type);
     const struct slice in = {sorted->x + start * element,
@@ -259,7 +260,12 @@ static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, 
     struct state before, more;
     state_clear(p, &more);
     tally_status s = fold_slice(device, p, &in, &more);
-    if (s == TALLY_OK && g->tree) s = tally_state_feed(g->tree[k], device, in.x, in.y, n);
+    if (s == TALLY_OK && g->tree) {
+        tally_state *tree = g->tree[k];
+        tree->plan.skip_nan = 0;
+        s = tally_state_feed(tree, device, in.x, in.y, n);
+        tree->plan.skip_nan = g->plan.skip_nan;
+    }
     if (s != TALLY_OK) return s;
     if (p->extremes & WANT_INDEX && !g->is_index_within) {
         struct extremes *e = &more.extremes;
@@ -292,6 +298,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
                                const void *x, const void *y) {
     struct shaped s;
     struct sorted sorted;
+    unsigned char *mask = NULL;
     if (!groups) return fail(TALLY_EINVAL, "tally_groups_feed: groups is NULL");
     tally_status status = shape_plan(&groups->plan, shape, x, y, NULL, &s);
     if (status != TALLY_OK) return status;
@@ -304,12 +311,14 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     if (s.n > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();
-    status = device->kind->sort(device, &s, &sorted);
+    status = shown_mask(&s, &mask);
+    if (status == TALLY_OK) status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
         status = feed_sorted(groups, device, &sorted);
         sorted_free(&sorted);
     }
     if (status == TALLY_OK) groups->fed += s.n;
+    free(mask);
     fp_env_leave(caller);
     return status;
 }

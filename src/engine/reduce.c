@@ -16,14 +16,12 @@ static tally_status reduce(tally_device *device, const struct problem *p, const 
     struct state state;
     struct tree tree;
     tally_value root = {.type = 0};
+    const int has_tree = problem_has(p, MONOID_TREE);
     state_clear(p, &state);
-    tally_status s = fold_slice(device, p, in, &state);
+    if (has_tree) tree_clear(&tree, 0);
+    tally_status s = fold_all(device, p, in, &state, has_tree ? &tree : NULL);
     TALLY_ASSERT(s != TALLY_OK || state_is_possible(p, &state));
-    if (s == TALLY_OK && problem_has(p, MONOID_TREE)) {
-        tree_clear(&tree, 0);
-        s = fold_leaves(device, p, in->x, in->n, &tree);
-        if (s == TALLY_OK) root = tree_value(p, &tree);
-    }
+    if (s == TALLY_OK && has_tree) root = tree_value(p, &tree);
     return s == TALLY_OK ? lower_values(p, &state, &root, out) : s;
 }
 
@@ -48,6 +46,7 @@ tally_status tally_reduce_resident(tally_device *device, const tally_problem *pr
         return tally_reduce(device, problem, x, y, n, out);
     if (!out) return fail(TALLY_EINVAL, "tally_reduce_resident: out is NULL");
     tally_status s = problem_plan(problem, &p);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s == TALLY_OK) s = fold_check(&p, x, y, n);
     if (s != TALLY_OK) return s;
     const struct slice in = {x, y, n};
@@ -74,6 +73,7 @@ tally_status tally_reduce_distributed(tally_device *device, const tally_problem 
                     count);
     }
     tally_status s = problem_plan(problem, &p);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s != TALLY_OK) return s;
     struct slice *in = count < SIZE_MAX / sizeof *in ? malloc((count + 1) * sizeof *in) : NULL;
     if (!in) return fail(TALLY_ENOMEM, "no memory for %zu stretches", count);
@@ -103,6 +103,7 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
     if (!device || !out || !seconds)
         return fail(TALLY_EINVAL, "tally_device_time: an argument is NULL");
     tally_status s = problem_plan(problem, &p);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s == TALLY_OK) s = fold_check(&p, x, y, n);
     if (s != TALLY_OK) return s;
     if (!device->kind->time) return device_refuses(device, "has no memory of its own");
@@ -135,6 +136,7 @@ tally_status tally_workspace(tally_device *device, const tally_problem *problem,
         s = fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
                  tally_type_name(p.type));
     if (s == TALLY_OK) s = check_queues(device);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s != TALLY_OK) return s;
     struct fp_env caller = fp_env_enter();
     s = device->kind->workspace(device, &p, n, bytes);
@@ -148,6 +150,7 @@ tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
     if (!call) return fail(TALLY_EINVAL, "tally_enqueue: the call is NULL");
     tally_status s = problem_plan(problem, &p);
     if (s == TALLY_OK) s = check_queues(device);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s == TALLY_OK) s = fold_check(&p, call->x, call->y, call->n);
     if (s == TALLY_OK && (!call->workspace || !call->results))
         s = fail(TALLY_EINVAL, "tally_enqueue: workspace or results is NULL");
@@ -170,7 +173,8 @@ static tally_status plan_words(const tally_device *device, const tally_problem *
         exact = *problem;
         exact.fast = 0;
     }
-    return problem_plan(problem ? &exact : NULL, p);
+    s = problem_plan(problem ? &exact : NULL, p);
+    return s == TALLY_OK ? device_skips_nothing(device, p) : s;
 }
 
 tally_status tally_words_measure(tally_device *device, const tally_problem *problem, size_t n,

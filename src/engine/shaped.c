@@ -3,7 +3,9 @@
  */
 #include "base/fpenv.h"
 #include "base/status.h"
-#include "device/device.h"
+#include "device/shown.h"
+
+#include <stdlib.h>
 
 static tally_status plan_problem(const tally_problem *problem, const tally_shape *shape,
                                  struct problem *p) {
@@ -30,8 +32,12 @@ tally_status tally_reduce_shaped(tally_device *device, const tally_problem *prob
     status = shape_check_last_offset(shape);
     if (status != TALLY_OK) return status;
     if (!device) device = cpu_calling_thread();
+    unsigned char *mask;
     struct fp_env caller = fp_env_enter();
-    status = device->kind->shaped(device, &s);
+    status = shown_mask(&s, &mask);
+    p.skip_nan = 0;
+    if (status == TALLY_OK) status = device->kind->shaped(device, &s);
+    free(mask);
     fp_env_leave(caller);
     return status;
 }
@@ -45,6 +51,7 @@ tally_status tally_reduce_shaped_resident(tally_device *device, const tally_prob
         return tally_reduce_shaped(device, problem, shape, x, y, out);
     tally_status status =
         plan_call("tally_reduce_shaped_resident", problem, shape, x, y, out, &p, &s);
+    if (status == TALLY_OK) status = device_skips_nothing(device, &p);
     if (status != TALLY_OK) return status;
     struct fp_env caller = fp_env_enter();
     status = device->kind->shaped_resident(device, &s);
@@ -77,6 +84,7 @@ tally_status tally_workspace_shaped(tally_device *device, const tally_problem *p
         status = shape_plan(&p, &sized, somewhere,
                             problem_has(&p, MONOID_PRODUCTS) ? somewhere : NULL, out, &s);
     if (status == TALLY_OK) status = check_queues(device);
+    if (status == TALLY_OK) status = device_skips_nothing(device, &p);
     if (status != TALLY_OK) return status;
     struct fp_env caller = fp_env_enter();
     status = device->kind->shaped_workspace(device, &s, bytes);
@@ -92,6 +100,7 @@ tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *pro
     tally_status status = plan_call("tally_enqueue_shaped", problem, call->shape, call->x, call->y,
                                     call->out, &p, &s);
     if (status == TALLY_OK) status = check_queues(device);
+    if (status == TALLY_OK) status = device_skips_nothing(device, &p);
     if (status == TALLY_OK && !call->workspace)
         status = fail(TALLY_EINVAL, "tally_enqueue_shaped: the workspace is NULL");
     if (status != TALLY_OK) return status;
