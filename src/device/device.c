@@ -13,6 +13,5 @@ tally_status device_refuses(const tally_device *device, const char *what) {
 }
 
 tally_status device_skips_nothing(const tally_device *device, const struct problem *p) {
-    return p->skip_nan ? device_refuses(device, "skips no NaNs of elements that lie on it")
-                       : TALLY_OK;
+    return p->skip_nan ? device_refuses(device, "skips no NaNs in such a call") : TALLY_OK;
 }

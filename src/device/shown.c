@@ -179,136 +179,134 @@ tally_status shown_next(struct shown_pieces *s) {
 
 /* ---- Masks ------------------------------------------------------------------------------------- */
 
-/* The axes of a mask, from the outermost to the innermost: those along which the arrays move. */
-struct axes {
-    unsigned count;
-    struct extent *of[2 * TALLY_DIMS_MAX]; /* of the shape */
-};
-
 static size_t step_of(const struct extent *e) {
     return e->x < 0 ? (size_t)-e->x : (size_t)e->x;
 }
 
-/* Returns the shape's axes sorted by their steps in memory; equal ones stay in their order. */
-static struct axes axes_of(struct shaped *s) {
-    struct axes a = {.count = 0};
+/* Sets of[] to the shape's axes along which the arrays move, sorted by their steps in memory; equal ones stay in their
+ * order. Returns how many these are. */
+static unsigned sort_axes(struct shaped *s, struct extent **of) {
     const unsigned reduces = s->cut == TALLY_AXES ? s->reduces : 1;
+    unsigned count = 0;
     for (unsigned d = 0; d < s->keeps + reduces; d++) {
         struct extent *one = d < s->keeps ? &s->kept[d] : &s->reduced[d - s->keeps];
         if (one->x == 0 && one->y == 0 && one->mask == 0) continue;
-        unsigned k = a.count++;
-        for (; k > 0 && step_of(a.of[k - 1]) < step_of(one); k--)
-            a.of[k] = a.of[k - 1];
-        a.of[k] = one;
+        unsigned k = count++;
+        for (; k > 0 && step_of(of[k - 1]) < step_of(one); k--)
+            of[k] = of[k - 1];
+        of[k] = one;
     }
-    return a;
+    return count;
 }
 
-/* The axes that are walked: two are one where the outer one goes on where the inner one ends, in all arrays. */
-struct walk {
-    unsigned count;
-    struct extent of[2 * TALLY_DIMS_MAX];
-    size_t index[2 * TALLY_DIMS_MAX];
+/* Adds an axis. It is one with the axis before it if that goes on where this one ends, in all arrays. */
+static void add_axis(struct shown_axes *a, const struct extent *e) {
+    struct extent *last = a->count > 0 ? &a->of[a->count - 1] : NULL;
+    const ptrdiff_t length = (ptrdiff_t)e->length;
+    if (!last || last->x != e->x * length || last->y != e->y * length ||
+        last->mask != e->mask * length) {
+        a->of[a->count++] = *e;
+        return;
+    }
+    const size_t outer = last->length;
+    *last = *e;
+    last->length *= outer;
+}
+
+size_t shown_plan(struct shaped *s, struct shown_axes *from) {
+    struct extent *of[SHOWN_AXES];
+    const unsigned count = sort_axes(s, of);
+    size_t bytes = 1;
+    from->count = 0;
+    for (unsigned d = 0; d < count; d++) {
+        add_axis(from, of[d]);
+        if (__builtin_mul_overflow(bytes, of[d]->length, &bytes)) return SIZE_MAX;
+    }
+    if (count == 0) from->of[from->count++] = (struct extent){.length = 1};
+    ptrdiff_t step = 1;
+    for (unsigned d = count; d-- > 0; step *= (ptrdiff_t)of[d]->length)
+        of[d]->mask = step;
+    return bytes;
+}
+
+int shown_is_needed(const struct shaped *s) {
+    return s->p->skip_nan && s->results > 0 && (s->cut == TALLY_AXES ? s->each : s->n) > 0;
+}
+
+/* Where the arrays are looked at: the index along each axis, and in each array. */
+struct place {
+    size_t index[SHOWN_AXES];
+    struct extent at;
 };
 
-static struct walk walk_of(const struct axes *a) {
-    struct walk w = {.count = 0};
-    for (unsigned d = 0; d < a->count; d++) {
-        const struct extent *e = a->of[d];
-        struct extent *last = w.count > 0 ? &w.of[w.count - 1] : NULL;
-        const ptrdiff_t length = (ptrdiff_t)e->length;
-        if (last && last->x == e->x * length && last->y == e->y * length &&
-            last->mask == e->mask * length) {
-            const size_t outer = last->length;
-            *last = *e;
-            last->length *= outer;
-        } else
-            w.of[w.count++] = *e;
-    }
-    if (w.count == 0) w.of[w.count++] = (struct extent){.length = 1};
-    return w;
-}
-
 /* Moves to the next line of the innermost axis; returns whether there is one. */
-static int next_line(struct walk *w, struct extent *at) {
-    for (unsigned d = w->count - 1; d-- > 0;) {
-        const struct extent *e = &w->of[d];
-        at->x += e->x;
-        at->y += e->y;
-        at->mask += e->mask;
-        if (++w->index[d] < e->length) return 1;
-        w->index[d] = 0;
-        at->x -= (ptrdiff_t)e->length * e->x;
-        at->y -= (ptrdiff_t)e->length * e->y;
-        at->mask -= (ptrdiff_t)e->length * e->mask;
+static int next_line(const struct shown_axes *a, struct place *p) {
+    for (unsigned d = a->count - 1; d-- > 0;) {
+        const struct extent *e = &a->of[d];
+        p->at.x += e->x;
+        p->at.y += e->y;
+        p->at.mask += e->mask;
+        if (++p->index[d] < e->length) return 1;
+        p->index[d] = 0;
+        p->at.x -= (ptrdiff_t)e->length * e->x;
+        p->at.y -= (ptrdiff_t)e->length * e->y;
+        p->at.mask -= (ptrdiff_t)e->length * e->mask;
     }
     return 0;
 }
 
-/* Writes a line's bytes; returns whether an element is a NaN. */
+/* Writes the bytes of n elements of a line, from number `first` on; returns whether one is a NaN. */
 static int look_along(const struct shaped *s, const struct extent *line, const struct extent *at,
-                      unsigned char *shown) {
-    const ptrdiff_t size = (ptrdiff_t)type_size(s->p->type);
-    const size_t n = line->length;
+                      size_t first, size_t n, unsigned char *shown) {
+    const ptrdiff_t size = (ptrdiff_t)type_size(s->p->type), i = (ptrdiff_t)first;
     if (s->mask)
-        for (size_t i = 0; i < n; i++)
-            shown[i] = s->mask[at->mask + (ptrdiff_t)i * line->mask] != 0;
+        for (size_t k = 0; k < n; k++)
+            shown[k] = s->mask[at->mask + (i + (ptrdiff_t)k) * line->mask] != 0;
     else
         memset(shown, 1, n);
-    const int in_x = hide(s->p->type, s->x + at->x * size, line->x, n, shown);
-    return (s->y && hide(s->p->type, s->y + at->y * size, line->y, n, shown)) || in_x;
+    const int in_x = hide(s->p->type, s->x + (at->x + i * line->x) * size, line->x, n, shown);
+    return (s->y && hide(s->p->type, s->y + (at->y + i * line->y) * size, line->y, n, shown)) ||
+           in_x;
 }
 
-/* Writes the mask of all that the shape reads; returns whether an element is a NaN, or 0 after a stop. */
-static int look_at_all(const struct shaped *s, struct walk *w, unsigned char *shown,
-                       tally_status *status) {
-    struct extent at = {.length = 0};
-    const struct extent *line = &w->of[w->count - 1];
+/* Writes the mask; sets *any to whether an element is a NaN. */
+static tally_status look_at_all(const struct shaped *s, const struct shown_axes *a,
+                                unsigned char *shown, int *any) {
+    const struct extent *line = &a->of[a->count - 1];
+    struct place p = {{0}, {.length = 0}};
     size_t looked = 0;
-    int any = 0;
-    do {
+    *any = 0;
+    do
         for (size_t i = 0, n; i < line->length; i += n) {
-            struct extent part = *line, from = at;
             n = line->length - i < SHOWN_BLOCK ? line->length - i : SHOWN_BLOCK;
-            part.length = n;
-            from.x += (ptrdiff_t)i * line->x;
-            from.y += (ptrdiff_t)i * line->y;
-            from.mask += (ptrdiff_t)i * line->mask;
-            any |= look_along(s, &part, &from, shown);
+            *any |= look_along(s, line, &p.at, i, n, shown);
             shown += n;
             looked += n;
             if (looked < SHOWN_BLOCK) continue;
             looked = 0;
-            if (stop_asked()) {
-                *status = stop_status();
-                return 0;
-            }
+            if (stop_asked()) return stop_status();
         }
-    } while (next_line(w, &at));
-    return any;
+    while (next_line(a, &p));
+    return TALLY_OK;
 }
 
 tally_status shown_mask(struct shaped *s, unsigned char **owned) {
-    const size_t each = s->cut == TALLY_AXES ? s->each : s->n;
-    tally_status status = TALLY_OK;
-    size_t bytes = 1;
+    struct shaped masked = *s;
+    struct shown_axes axes;
+    int any;
     *owned = NULL;
-    if (!s->p->skip_nan || each == 0 || s->results == 0) return TALLY_OK;
-    const struct axes axes = axes_of(s);
-    for (unsigned d = 0; d < axes.count; d++)
-        if (__builtin_mul_overflow(bytes, axes.of[d]->length, &bytes)) bytes = PTRDIFF_MAX;
+    if (!shown_is_needed(s)) return TALLY_OK;
+    const size_t bytes = shown_plan(&masked, &axes);
     unsigned char *mask = bytes < PTRDIFF_MAX ? malloc(bytes) : NULL;
     if (!mask) return fail(TALLY_ENOMEM, "no memory for a mask of the elements that are no NaN");
-    struct walk walk = walk_of(&axes);
-    if (!look_at_all(s, &walk, mask, &status)) {
+    const tally_status status = look_at_all(s, &axes, mask, &any);
+    if (status != TALLY_OK || !any) {
         TALLY_PATH("a shape without a NaN");
         free(mask);
         return status;
     }
     TALLY_PATH("a shape with a NaN");
-    ptrdiff_t step = 1;
-    for (unsigned d = axes.count; d-- > 0; step *= (ptrdiff_t)axes.of[d]->length)
-        axes.of[d]->mask = step;
-    s->mask = *owned = mask;
+    masked.mask = *owned = mask;
+    *s = masked;
     return TALLY_OK;
 }

@@ -43,6 +43,20 @@ void shown_begin(struct shown_pieces *s, const tally_device *device, const struc
 tally_status shown_next(struct shown_pieces *s);
 void shown_end(struct shown_pieces *s);
 
+#define SHOWN_AXES (2 * TALLY_DIMS_MAX) /* more than any shape has */
+
+/* Axes along which a shape's arrays move, from the outermost to the innermost of the mask. Of two neighbours the outer one
+ * does not go on where the inner one ends. */
+struct shown_axes {
+    unsigned count; /* at least one */
+    struct extent of[SHOWN_AXES];
+};
+
+/* Returns whether a shape's problem skips NaNs, and there are elements that may be some. */
+int shown_is_needed(const struct shaped *s);
+/* Makes the strides of the shape's mask those of one that has a byte for each element, and *from the axes with the strides
+ * of the mask that it had. Returns the bytes; SIZE_MAX where they are too many. */
+size_t shown_plan(struct shaped *s, struct shown_axes *from);
 /* Gives a shape whose problem has skip_nan a mask that hides the NaNs, and what the shape's own mask hides, if there are
  * any NaNs. The caller frees *owned. The arrays lie in host memory. TALLY_ENOMEM, TALLY_ESTOPPED. */
 tally_status shown_mask(struct shaped *s, unsigned char **owned);

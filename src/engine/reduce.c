@@ -46,7 +46,6 @@ tally_status tally_reduce_resident(tally_device *device, const tally_problem *pr
         return tally_reduce(device, problem, x, y, n, out);
     if (!out) return fail(TALLY_EINVAL, "tally_reduce_resident: out is NULL");
     tally_status s = problem_plan(problem, &p);
-    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s == TALLY_OK) s = fold_check(&p, x, y, n);
     if (s != TALLY_OK) return s;
     const struct slice in = {x, y, n};
@@ -136,7 +135,6 @@ tally_status tally_workspace(tally_device *device, const tally_problem *problem,
         s = fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
                  tally_type_name(p.type));
     if (s == TALLY_OK) s = check_queues(device);
-    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s != TALLY_OK) return s;
     struct fp_env caller = fp_env_enter();
     s = device->kind->workspace(device, &p, n, bytes);
@@ -150,7 +148,6 @@ tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
     if (!call) return fail(TALLY_EINVAL, "tally_enqueue: the call is NULL");
     tally_status s = problem_plan(problem, &p);
     if (s == TALLY_OK) s = check_queues(device);
-    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s == TALLY_OK) s = fold_check(&p, call->x, call->y, call->n);
     if (s == TALLY_OK && (!call->workspace || !call->results))
         s = fail(TALLY_EINVAL, "tally_enqueue: workspace or results is NULL");

@@ -51,7 +51,6 @@ tally_status tally_reduce_shaped_resident(tally_device *device, const tally_prob
         return tally_reduce_shaped(device, problem, shape, x, y, out);
     tally_status status =
         plan_call("tally_reduce_shaped_resident", problem, shape, x, y, out, &p, &s);
-    if (status == TALLY_OK) status = device_skips_nothing(device, &p);
     if (status != TALLY_OK) return status;
     struct fp_env caller = fp_env_enter();
     status = device->kind->shaped_resident(device, &s);
@@ -84,7 +83,6 @@ tally_status tally_workspace_shaped(tally_device *device, const tally_problem *p
         status = shape_plan(&p, &sized, somewhere,
                             problem_has(&p, MONOID_PRODUCTS) ? somewhere : NULL, out, &s);
     if (status == TALLY_OK) status = check_queues(device);
-    if (status == TALLY_OK) status = device_skips_nothing(device, &p);
     if (status != TALLY_OK) return status;
     struct fp_env caller = fp_env_enter();
     status = device->kind->shaped_workspace(device, &s, bytes);
@@ -100,7 +98,6 @@ tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *pro
     tally_status status = plan_call("tally_enqueue_shaped", problem, call->shape, call->x, call->y,
                                     call->out, &p, &s);
     if (status == TALLY_OK) status = check_queues(device);
-    if (status == TALLY_OK) status = device_skips_nothing(device, &p);
     if (status == TALLY_OK && !call->workspace)
         status = fail(TALLY_EINVAL, "tally_enqueue_shaped: the workspace is NULL");
     if (status != TALLY_OK) return status;

@@ -58,7 +58,7 @@ struct kernels {
 
 struct lower_plan; /* kernels/plan.h */
 
-#define FILLED_KERNELS 2 /* filled.c */
+#define FILLED_KERNELS 4 /* filled.c */
 #define TERMS_KERNELS  5 /* terms.c */
 
 /* A user's operator whose kernels have been found before. */
