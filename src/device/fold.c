@@ -27,16 +27,18 @@ static uint64_t index_of(const struct shown_pieces *s, uint64_t at) {
     return at == NO_INDEX ? NO_INDEX : s->index[at];
 }
 
-/* Folds a piece of the elements that are shown. Indices count from `first`, where their slice begins. */
+/* Folds a piece of the elements that are shown, or for a `from` of NULL a slice of which all are. Indices count from
+ * `first`, where the slice begins, and what is skipped before it. `p` has skip_nan. */
 static tally_status fold_piece(tally_device *device, const struct problem *p,
-                               const struct shown_pieces *from, uint64_t first,
-                               struct state *into) {
+                               const struct slice *piece, const struct shown_pieces *from,
+                               uint64_t first, struct state *into) {
+    const struct problem plain = shown_problem(p);
     struct state more;
     struct extremes *e = &more.extremes;
     state_clear(p, &more);
-    const tally_status s = fold_slice(device, p, &from->piece, &more);
+    const tally_status s = fold_slice(device, &plain, piece, &more);
     if (s != TALLY_OK) return s;
-    if (from->index) {
+    if (from && from->index) {
         e->at_least = index_of(from, e->at_least);
         e->at_greatest = index_of(from, e->at_greatest);
     }
@@ -54,12 +56,13 @@ static tally_status fold_shown(tally_device *device, const struct problem *p,
     shown_begin(&pieces, device, p, in);
     tally_status s = shown_next(&pieces);
     while (s == TALLY_OK && pieces.piece.n > 0) {
-        s = fold_piece(device, &plain, &pieces, into->n, &after);
+        s = fold_piece(device, p, &pieces.piece, &pieces, into->n, &after);
         if (s == TALLY_OK && tree)
             s = fold_leaves(device, &plain, pieces.piece.x, pieces.piece.n, tree);
         if (s == TALLY_OK) s = shown_next(&pieces);
     }
     shown_end(&pieces);
+    if (problem_counts_skipped(p)) after.extremes.skipped += in->n - (after.n - into->n);
     if (s == TALLY_OK) *into = after;
     return s;
 }
@@ -117,16 +120,14 @@ tally_status fold_leaves(tally_device *device, const struct problem *p, const vo
 
 tally_status fold_all(tally_device *device, const struct problem *p, const struct slice *in,
                       struct state *into, struct tree *tree) {
-    struct problem plain;
     tally_status s = TALLY_OK;
     if (p->skip_nan) {
         int is_all;
         s = shown_is_all(p, in, &is_all);
         if (s == TALLY_OK && !is_all) return fold_shown(device, p, in, into, tree);
-        plain = shown_problem(p);
-        p = &plain;
-    }
-    if (s == TALLY_OK) s = fold_slice(device, p, in, into);
+        if (s == TALLY_OK) s = fold_piece(device, p, in, NULL, into->n, into);
+    } else
+        s = fold_slice(device, p, in, into);
     if (s == TALLY_OK && tree) s = fold_leaves(device, p, in->x, in->n, tree);
     return s;
 }

@@ -274,7 +274,7 @@ static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, 
         e->at_nan = moved(sorted, start, e->at_nan);
     }
     get_state(g, k, &before);
-    state_merge(p, &before, &more, elements_before(g, k));
+    state_merge(&g->plan, &before, &more, elements_before(g, k));
     state_settle(p, &before);
     put_state(g, k, &before);
     return TALLY_OK;
@@ -327,7 +327,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
 
 static int same_question(const struct problem *p, const struct problem *q) {
     if (p->type != q->type || p->monoids != q->monoids || p->extremes != q->extremes ||
-        p->values != q->values)
+        p->values != q->values || problem_counts_skipped(p) != problem_counts_skipped(q))
         return 0;
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != q->value[i].op) return 0;
@@ -347,7 +347,7 @@ tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
     struct fp_env caller = fp_env_enter();
     for (size_t i = 0; i < left->count; i++) {
         struct state a, b;
-        if (right->n[i] == 0) continue;
+        if (right->n[i] == 0 && !problem_counts_skipped(&right->plan)) continue;
         get_state(left, i, &a);
         get_state(right, i, &b);
         state_merge(&left->plan, &a, &b, elements_before(left, i));
@@ -368,14 +368,16 @@ tally_status tally_groups_add_state(tally_groups *groups, size_t group, const ta
         return fail(TALLY_EINVAL, "group %zu is none of %zu", group, groups->count);
     if (groups->tree)
         return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
-    if (state->state.n > UINT64_MAX - groups->fed)
-        return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
+    const int counts_skipped = problem_counts_skipped(&groups->plan);
+    const uint64_t more = state->state.n + (counts_skipped ? state->state.extremes.skipped : 0);
+    if (more > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     struct fp_env caller = fp_env_enter();
     get_state(groups, group, &known);
     state_merge(&groups->plan, &known, &state->state, elements_before(groups, group));
     state_settle(&groups->plan, &known);
+    if (counts_skipped && !groups->is_index_within) known.extremes.skipped = 0; /* they are fed */
     put_state(groups, group, &known);
-    groups->fed += state->state.n;
+    groups->fed += more;
     fp_env_leave(caller);
     return TALLY_OK;
 }

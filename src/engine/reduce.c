@@ -20,8 +20,7 @@ static tally_status reduce(tally_device *device, const struct problem *p, const 
     state_clear(p, &state);
     if (has_tree) tree_clear(&tree, 0);
     tally_status s = fold_all(device, p, in, &state, has_tree ? &tree : NULL);
-    /* Indices count skipped elements, too. */
-    TALLY_ASSERT(s != TALLY_OK || p->skip_nan || state_is_possible(p, &state));
+    TALLY_ASSERT(s != TALLY_OK || state_is_possible(p, &state));
     if (s == TALLY_OK && has_tree) root = tree_value(p, &tree);
     return s == TALLY_OK ? lower_values(p, &state, &root, out) : s;
 }

@@ -193,35 +193,23 @@ static tally_status feed_all(tally_state *s, tally_device *device, const struct 
     return status;
 }
 
-/* Returns TALLY_EUNSUPPORTED for an index where NaNs are skipped: a state counts only the elements that it knows. */
-static tally_status check_index(const tally_state *state) {
-    if (!state->plan.skip_nan || !(state->plan.extremes & WANT_INDEX)) return TALLY_OK;
-    return fail(TALLY_EUNSUPPORTED,
-                "a state does not count the NaNs that it skips, so it has no argmin or argmax");
-}
-
-/* Makes *out a copy of a state with the problem without skip_nan: it is fed with elements that are shown. */
-static tally_status copy_to_feed(const tally_state *state, tally_state **out) {
-    const tally_status s = tally_state_copy(state, out);
-    if (s == TALLY_OK) (*out)->plan = shown_problem(&(*out)->plan);
-    return s;
-}
-
 /* Makes a state what its copy has become. */
 static void keep_fed(tally_state *state, const tally_state *fed) {
     state->state = fed->state;
     if (state->stretch && fed->stretch) *state->stretch = *fed->stretch;
 }
 
-/* Feeds a state that has a stretch with the elements that are no NaN, in pieces. On an error nothing has been fed. */
+/* Feeds a state that has a stretch with the elements that are no NaN: the stretch in pieces. On an error nothing has been
+ * fed. */
 static tally_status feed_shown(tally_state *state, tally_device *device, const struct slice *in) {
     tally_state *all = NULL;
     struct shown_pieces pieces;
-    tally_status s = copy_to_feed(state, &all);
+    tally_status s = tally_state_copy(state, &all);
+    if (s == TALLY_OK) s = fold_slice(device, &state->plan, in, &all->state);
     shown_begin(&pieces, device, &state->plan, in);
     if (s == TALLY_OK) s = shown_next(&pieces);
     while (s == TALLY_OK && pieces.piece.n > 0) {
-        s = feed_all(all, device, &pieces.piece);
+        s = stretch_feed(all, device, pieces.piece.x, pieces.piece.n);
         if (s == TALLY_OK) s = shown_next(&pieces);
     }
     if (s == TALLY_OK) keep_fed(state, all);
@@ -234,7 +222,6 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
                               const void *y, size_t n) {
     if (!state) return fail(TALLY_EINVAL, "tally_state_feed: the state is NULL");
     tally_status s = fold_check(&state->plan, x, y, n);
-    if (s == TALLY_OK) s = check_index(state);
     if (s != TALLY_OK || n == 0) return s;
     if (n > UINT64_MAX - state->first || state->state.n > UINT64_MAX - state->first - n)
         return too_many();
@@ -322,6 +309,7 @@ static int same_problem(const tally_state *a, const tally_state *b) {
         type_is_float(p->type) && type_is_float(q->type) && !(p->monoids & ~EXACT_MONOIDS);
     if (p->type != q->type && !alike) return 0;
     if (p->monoids != q->monoids || p->extremes != q->extremes || p->values != q->values) return 0;
+    if (problem_counts_skipped(p) != problem_counts_skipped(q)) return 0;
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != q->value[i].op) return 0;
     return same_operator(p->user, q->user, type_size(p->type));
@@ -363,7 +351,7 @@ static tally_status merge_stretches(tally_state *left, const tally_state *right)
 
 tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     tally_status s = check_pair(left, right);
-    if (s != TALLY_OK || right->state.n == 0) return s;
+    if (s != TALLY_OK || (right->state.n == 0 && !problem_counts_skipped(&right->plan))) return s;
     if (right->state.n > UINT64_MAX - left->first - left->state.n) return too_many();
     struct fp_env caller = fp_env_enter();
     TALLY_PATH_OF_VALUE(state_paths, &left->plan, STATE_MERGED);

@@ -356,7 +356,7 @@ def feeds(n, rng):
 
 
 def test_states(place):
-    """Fed in pieces, merged, saved and loaded, in words; what has an index refuses."""
+    """Fed in pieces, merged, saved and loaded, in words. Indices count all that is fed."""
     device = type("Opened", (), {"handle": OPENED[place]})
     for rng, type_, share in cases("states", place):
         for op, options in some(rng, PROBLEMS, place):
@@ -365,13 +365,9 @@ def test_states(place):
             x, y = (bits(type_, draw(rng, type_, n, share)) for _ in range(2))
             state = tally.State(op, type_, skip_nan=True, **options)
             right = tally.State(op, type_, skip_nan=True, **options)
-            has_index = type_ in t.FLOATS and any(o.startswith("arg") for o in ops_of(op, options))
-            if has_index:
-                assert n == 0 or state.feed_at(device, x.ctypes.data, n, y.ctypes.data if two else None) == "EUNSUPPORTED"
-                continue
             for a, b in feeds(n, rng):
                 state.feed(x[a:b].copy(), y[a:b].copy() if two else None, device)
-            want = [w for w in expect(op, options, type_, x, y if two else None)]
+            want = expect(op, options, type_, x, y if two else None)
             check_values(state, want, op)
             hidden = is_nan(type_, x) | (is_nan(type_, y) if two else False)
             assert state.count() == n - int(hidden.sum())
@@ -381,11 +377,33 @@ def test_states(place):
             right.begin_at(again.count())
             right.feed(x, y if two else None, device)
             assert again.merge(right).count() == 3 * state.count()
-            check_values(again, [w for w in expect(op, options, type_, np.tile(x, 3), np.tile(y, 3) if two else None)], op)
+            check_values(again, expect(op, options, type_, np.tile(x, 3), np.tile(y, 3) if two else None), op)
+            first = tally.State(op, type_, skip_nan=True, **options)
+            first.feed(x[:n // 3].copy(), y[:n // 3].copy() if two else None, device)
+            right.clear()
+            right.begin_at(first.count())
+            right.feed(x[n // 3:].copy(), y[n // 3:].copy() if two else None, device)
+            merge_words(first, right)
+            check_values(first.merge(right), want, op)
             if state.words() is not None:
                 right.clear()
                 assert right.from_words(state.words()) == "OK"
                 check_values(right, want, op)
+
+
+def merge_words(left, right):
+    """Merges the words of two states, where there are such, and holds them against the states' merge."""
+    t.lib.tally_state_merge_words.restype = c_size_t
+    count = t.lib.tally_state_merge_words(c_void_p(left.handle))
+    if count == 0:
+        return
+    words = np.zeros((2, count), np.int64)
+    for state, row in zip((left, right), words):
+        t.check(t.lib.tally_state_to_merge_words(c_void_p(state.handle), c_void_p(t.address(row))))
+    t.check(t.lib.tally_merge_words(ctypes.byref(left.problem), c_void_p(t.address(words[0])), c_void_p(t.address(words[1]))))
+    made = tally.State(left.op, left.type, **left.kw)
+    t.check(t.lib.tally_state_from_merge_words(c_void_p(made.handle), c_void_p(t.address(words[1]))))
+    assert made.save() == left.copy().merge(right).save()
 
 
 def check_values(state, want, op):
@@ -442,3 +460,23 @@ def test_what_refuses(gpu):
         with pytest.raises(t.Failed) as failed:
             t.check(call(ctypes.byref(problem.c)))
         assert failed.value.status == "EUNSUPPORTED" and "skips no NaNs" in failed.value.line
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_states_of_groups_take_states(within):
+    """A state's skipped elements count among those that are fed; in a group of its own index, among the state's."""
+    problem = made("argmax", "f64", {"also": ["mean"]})
+    groups = t.Groups(problem, 2)
+    if within:
+        groups.index_within()
+    groups.feed(np.array([1.0, math.nan, 5.0]), np.array([0, 0, 1], np.int32))
+    state = tally.State("argmax", "f64", also=["mean"], skip_nan=True)
+    state.feed(np.array([math.nan, 2.0, math.nan]).view(np.uint64))
+    groups.add_state(0, state)
+    groups.feed(np.array([math.nan, 9.0]), np.array([0, 0], np.int32))
+    again = t.Groups.load(problem, 2, groups.save())
+    for each in (groups, again):
+        at, mean = each.values()
+        assert at.tolist() == ([4, 0] if within else [7, 2]) and mean.view(np.float64).tolist() == [4.0, 5.0]
+    other = tally.State("argmax", "f64", also=["mean"])
+    assert other.try_merge(state) == "EINVAL" and state.try_merge(other) == "EINVAL"
