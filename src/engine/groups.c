@@ -162,7 +162,7 @@ static tally_status move_groups(tally_groups *g, size_t places) {
     next.states = NULL;
     next.tree = NULL;
     const tally_status s = make_room(&next);
-    if (s == TALLY_OK) {
+    if (s == TALLY_OK && next.n && next.states) {
         memcpy(next.n, g->n, g->count * sizeof *g->n);
         memcpy(next.states, g->states, g->count * g->room);
         if (next.tree && g->tree) memcpy(next.tree, g->tree, g->count * sizeof(tally_state *));

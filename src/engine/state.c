@@ -90,7 +90,7 @@ tally_status tally_state_copy(const tally_state *state, tally_state **out) {
     if (status != TALLY_OK || !s) return status;
     s->first = state->first;
     s->state = state->state;
-    if (s->stretch) *s->stretch = *state->stretch;
+    if (s->stretch && state->stretch) *s->stretch = *state->stretch;
     *out = s;
     return TALLY_OK;
 }
@@ -205,14 +205,14 @@ static tally_status feed_shown(tally_state *state, tally_device *device, const s
     tally_state *all = NULL;
     struct shown_pieces pieces;
     tally_status s = tally_state_copy(state, &all);
-    if (s == TALLY_OK) s = fold_slice(device, &state->plan, in, &all->state);
+    if (s == TALLY_OK && all) s = fold_slice(device, &state->plan, in, &all->state);
     shown_begin(&pieces, device, &state->plan, in);
     if (s == TALLY_OK) s = shown_next(&pieces);
-    while (s == TALLY_OK && pieces.piece.n > 0) {
+    while (s == TALLY_OK && all && pieces.piece.n > 0) {
         s = stretch_feed(all, device, pieces.piece.x, pieces.piece.n);
         if (s == TALLY_OK) s = shown_next(&pieces);
     }
-    if (s == TALLY_OK) keep_fed(state, all);
+    if (s == TALLY_OK && all) keep_fed(state, all);
     shown_end(&pieces);
     tally_state_destroy(all);
     return s;
