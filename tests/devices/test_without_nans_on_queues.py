@@ -1,5 +1,5 @@
 """Problems with skip_nan of memory that lies on the device: waited for, and on queues of the caller's. What is right is as in
-test_skipped_nans.py."""
+test_without_nans.py."""
 
 import ctypes
 from ctypes import byref, c_size_t, c_void_p
@@ -12,7 +12,7 @@ import tally
 from drawn import types_on
 from test_queues import Call, c_enqueue, workspace
 from test_shapes_on_queues import is_slow, place  # noqa: F401 (place is a fixture)
-from test_skipped_nans import LARGER, PROBLEMS, SHAPES, SHARES, bits, draw, expect, has_pairs, lay, made, rng_of
+from test_without_nans import LARGER, PROBLEMS, SHAPES, SHARES, bits, draw, expect, has_pairs, lay, made, rng_of
 
 
 def cases(test, place, types=("f16", "bf16", "f32", "f64")):
@@ -131,6 +131,7 @@ def test_resident(place):
             if not on_host:  # what has been put has arrived
                 place.machine.read(place.queue, np.zeros(1, np.uint8), place.put(np.zeros(1, np.uint8)))
             at[1] = at[1] if two else None
+            shaped_resident(place, on_host, made(op, type, options), x, y, at, want)
             asked = tally.problem(op, type, skip_nan=True, **options)
             values = tally.fresh_values(tally.value_count(asked))
             got = tally.outcomes(tally.reduce_resident(place.device, byref(asked), *at, n, values), values)
@@ -142,6 +143,22 @@ def test_resident(place):
             got = state.value()
             assert [None if g is None or isinstance(g, str) else g[1] for g in (got if isinstance(got, list) else [got])] == want
             place.done()
+
+
+def shaped_resident(place, on_host, problem, x, y, at, want):
+    """The same array as the only row of a shape."""
+    shape = t.axes_shape(x, [0], y if at[1] else None)
+    out, pointers = t.outputs(problem, 1)
+    if not on_host:
+        pointers = (c_void_p * len(out))(*[place.put(o) for o in out])
+        place.machine.read(place.queue, np.zeros(1, np.uint8), place.put(np.zeros(1, np.uint8)))
+    status = t.lib.tally_reduce_shaped_resident(place.device, problem.c, byref(shape), *[c_void_p(a) for a in at], pointers)
+    for o, p in zip(out, pointers):
+        if not on_host:
+            place.machine.read(place.queue, o, p)
+    assert (status == tally.EINVAL) == (want == [None]) and status in (tally.OK, tally.EINVAL)
+    nothing = (1 << 64) - 1 if len(want) > 1 else 0
+    assert [int(o[0]) for o in out] == [nothing if w is None else w for w in want]
 
 
 def bits_hidden(type, x):
