@@ -472,7 +472,7 @@ def test_states_of_groups_take_states(within):
     groups.feed(np.array([1.0, math.nan, 5.0]), np.array([0, 0, 1], np.int32))
     state = tally.State("argmax", "f64", also=["mean"], skip_nan=True)
     state.feed(np.array([math.nan, 2.0, math.nan]).view(np.uint64))
-    groups.add_state(0, state)
+    t.check(t.lib.tally_groups_add_state(groups.handle, c_size_t(0), c_void_p(state.handle)))
     groups.feed(np.array([math.nan, 9.0]), np.array([0, 0], np.int32))
     again = t.Groups.load(problem, 2, groups.save())
     for each in (groups, again):
