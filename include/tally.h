@@ -263,7 +263,8 @@ typedef struct tally_problem {
     const tally_operator *user; /* TALLY_USER, and no other: the operator */
     tally_op also[8]; /* further ones, answered from the same pass; the first 0 ends them */
     int skip_nan; /* not 0: an element that is a NaN is not there, nor counted, as if a mask hid it; for dot, and of
-                        complex elements, a pair with a NaN. Integers take no notice */
+                        complex elements, a pair with a NaN. Indices count it. Takes memory of a byte for each element
+                        of a shape. Integers take no notice */
 } tally_problem;
 
 /* The most values that any problem has. */
