@@ -1,10 +1,11 @@
 """Rows and columns of arrays as language models have them: the package beside PyTorch on a GPU.
 
-    python bench/model_shapes_gpu.py [--only TEXT] [--kernels]
+    python bench/model_shapes_gpu.py [--only TEXT] [--kernels] [--device OPTIONS]
 
 Each line is a shape, a type, an axis and an operator: microseconds on the device, of a graph of several calls, and until a call
 returns, each the library's and PyTorch's; the quotient is PyTorch's over the library's. The last lines are geometric means and
-the cells below 1 / 1.1. --kernels lists the kernels of each call with their times instead.
+the cells below 1 / 1.1. --kernels lists the kernels of each call with their times instead. --device opens the library's device
+with these options, such as doubles=slow.
 """
 import argparse
 import math
@@ -79,7 +80,10 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--only", default="")
     options.add_argument("--kernels", action="store_true")
+    options.add_argument("--device", default="")
     options = options.parse_args()
+    if options.device:
+        tally._gpu.GpuArray.spec = property(lambda self: f"cuda:{self.number},{options.device}")
     quotients, slow = {}, []
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; microseconds")
     print(f"{'':34}{'device':>9}{'PyTorch':>9}{'':7}{'returns':>9}{'PyTorch':>9}")

@@ -560,6 +560,8 @@ TALLY_API tally_status tally_merge_words(const tally_problem *problem, const int
  *                          parts are the first one's
  *   "opencl:0,memory=1G"   so many bytes of its memory at most (K, M, G); 1M or more
  *   "cuda:0,block=128"     threads of a block, a power of two; the default suits the device
+ *   "cuda:0,doubles=slow"  f16, bf16 and f32 are added up without doubles where that can be; or doubles=fast; the
+ *                          default is what the device's rates of both say (CUDA), or fast
  * Arrays in host memory are copied in pieces, so that they may be larger than the device's memory; a
  * device that reads host memory as fast as its own is handed the array itself. One call at a time uses
  * a device: threads that share one wait for each other, and each may open its own instead. A GPU device

@@ -1,6 +1,7 @@
 /* calls.c - the public calls that wait, and the line that explains a failure. */
+#include "begin.h"
 #include "explain.h"
-#include "task.h"
+#include "run.h"
 
 const char *tally_mpi_error(void) {
     return explanation();

@@ -8,10 +8,12 @@
  * moves on the tasks of all communicators that it has begun some on, as another rank may wait for another of them
  * first.
  */
+#include "begin.h"
 #include "communicator.h"
 #include "duplicates.h"
 #include "explain.h"
-#include "task.h"
+#include "run.h"
+#include "take.h"
 
 #include <stdio.h>
 #include <stdlib.h>

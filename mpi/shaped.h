@@ -3,7 +3,7 @@
  *
  * Groups are fed as they are. The elements of axes and segments are first brought side by side, result by result;
  * then they are groups, too, whose numbers rise. Where an index is asked for, which counts within the result, or the
- * tree, whose leaves count within the result, each result has a state of its own instead: task.c takes one after the other.
+ * tree, whose leaves count within the result, each result has a state of its own instead: message.c takes one after the other.
  *
  * Arrays of a device come to the host first, but for long results, each of which the device reduces (staged.h).
  * What begins a part takes all the memory that its end will need, so that what the ranks have agreed on cannot fail later.

@@ -18,8 +18,8 @@
  *   tree     the same for arrays over the canonical tree: each rank first finds where its elements stand, by the frame where
  *            that has words for all ranks
  *
- * A step is issued, completed by MPI, and then taken in. A blocking call does that for each step in turn;
- * request.c does it for calls that do not wait.
+ * A task begins (begin.h). A step is issued (run.h), completed by MPI, and then taken in (take.h). A blocking call does that
+ * for each step in turn; request.c does it for calls that do not wait.
  */
 #ifndef TALLY_MPI_TASK_H
 #define TALLY_MPI_TASK_H
@@ -173,22 +173,33 @@ struct task {
         [FEW_WORDS]; /* a processor that reads one and writes the other would take for one word */
 };
 
-/* Begins the task that t->ask is: this rank's part is reduced, and its message made. Whatever fails
- * is in t->status, and the task goes on to tell the others. What t->ask points to must live until
- * task_end(), but for the shape itself. `layout` is that of the frame; NULL: what the communicator
- * has learnt. */
-void task_begin(struct task *t, MPI_Comm comm, const struct frame_layout *layout);
+/* memset(), called: where the compiler knows the length it writes instructions that are slow to start. */
+extern void *(*const volatile task_clear)(void *, int, size_t);
 
-/* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */
-int task_issue(struct task *t, MPI_Comm comm, MPI_Request *request);
-/* Takes in what the step brought, and goes to the next. */
-void task_take(struct task *t);
+/* Returns whether this rank gets what comes of the task. */
+static inline int task_is_wanted(const struct task *t) {
+    return t->ask.root == ALL_RANKS || t->ask.root == t->rank;
+}
+
+/* Returns the words of the frame behind its header, and how many they are. */
+static inline int64_t *task_payload(struct task *t) {
+    return t->frame + t->payload;
+}
+static inline int task_room(const struct task *t) {
+    return t->layout.words - t->payload;
+}
+
+/* This rank cannot go on. The line that says why is `why`, or libtally's. */
+void task_give_up(struct task *t, tally_status status, const char *why);
+/* Returns room for `count` things of `size` bytes; where there is none, the rank gives up. */
+void *task_memory(struct task *t, size_t count, size_t size);
 /* MPI failed: the task is over. */
 void task_lost(struct task *t, int error);
+/* The task is over. Where the same went wrong on every rank, all of them are told by libtally. */
+void task_outcome(struct task *t, tally_status status);
+/* The values of one array are known, and the task is over. */
+void task_give_values(struct task *t);
 /* Frees what the task holds, and returns what became of it; the line is tally_mpi_error()'s. */
 tally_status task_end(struct task *t);
-
-/* All of it, waiting for each step. */
-tally_status task_run(struct task *t);
 
 #endif

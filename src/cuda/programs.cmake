@@ -1,5 +1,5 @@
 # The programs that the production kernels and the ladder make for CUDA: a kernel file, and the defines in alphabetical order, as
-# the tables of src/gpu make them (recipe.c, rows.c, columns.c, groups.c). Two lists of "FILE DEFINE..." come of this table:
+# the table of src/gpu/capability.c makes them. Two lists of "FILE DEFINE..." come of this table:
 # TALLY_CUDA_IMAGES, which are compiled into the library, so that a first call of the usual operators waits for no compiler; and
 # TALLY_CUDA_OTHERS, which NVRTC compiles at run time (and the target cuda_compile_all to see that it can).
 #
@@ -54,11 +54,17 @@ tally_cuda_programs(rows.cu "OP_SUM" IN BF16 F32 F64 I32 ALSO F16 I16 I64 U16 U3
 tally_cuda_programs(rows.cu "LIFT_SQUARE OP_SUM" IN BF16 F32 F64 ALSO F16)
 tally_cuda_programs(rows.cu "LIFT_MOMENTS OP_SUM" IN BF16 F32 F64 ALSO F16)
 tally_cuda_programs(rows.cu "LIFT_MAGNITUDE OP_SUM" ALSO F16 BF16 F32 F64)
+tally_cuda_programs(rows.cu "IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
+tally_cuda_programs(rows.cu "IN_FLOATS LIFT_SQUARE OP_SUM" ALSO F16 BF16 F32)
+tally_cuda_programs(rows.cu "IN_FLOATS LIFT_MAGNITUDE OP_SUM" ALSO F16 BF16 F32)
 tally_cuda_programs(rows.cu "FAST OP_SUM" ALSO F16 BF16 F32 F64)
 tally_cuda_programs(rows.cu "OP_MIN" IN BF16 F32 F64 I32 ALSO F16 I16 I64 U16 U32 U64)
 tally_cuda_programs(rows.cu "INDEXED OP_MAX" IN BF16 F32 F64 I32 ALSO F16 I16 I64 U16 U32 U64)
 tally_cuda_programs(rows.cu "INDEXED OP_MIN" ALSO F16 BF16 F32 F64 I16 I32 I64 U16 U32 U64)
 tally_cuda_programs(columns.cu "FOLD_SUM OP_SUM" IN BF16 F32 F64 I32 ALSO F16 I8 I16 I64 U8 U16 U32 U64)
+tally_cuda_programs(columns.cu "FOLD_SQUARES OP_SUM" IN BF16 F32 F64 ALSO F16)
+tally_cuda_programs(columns.cu "FOLD_SUM IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
+tally_cuda_programs(columns.cu "FOLD_SQUARES IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
 tally_cuda_programs(columns.cu "FOLD_MOMENTS OP_SUM" IN BF16 F32 F64 ALSO F16)
 tally_cuda_programs(columns.cu "FOLD_FAST OP_SUM" ALSO F16 BF16 F32 F64)
 tally_cuda_programs(columns.cu "FOLD_END OP_MIN" IN BF16 F32 F64 U32 ALSO F16 U8 U16 U64) # of integers the size counts
@@ -67,7 +73,9 @@ tally_cuda_programs(columns.cu "FOLD_ENDS OP_MIN" ALSO F16 BF16 F32 F64 U8 U16 U
 
 # Vectors, by segment or by id.
 tally_cuda_programs(vectors.cu "FOLD_SUM OP_SUM" ALSO F16 BF16 F32 F64 I8 I16 I32 I64 U8 U16 U32 U64)
-foreach(fold "FOLD_MOMENTS" "FOLD_FAST")
+tally_cuda_programs(vectors.cu "FOLD_SUM IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
+tally_cuda_programs(vectors.cu "FOLD_SQUARES IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
+foreach(fold "FOLD_SQUARES" "FOLD_MOMENTS" "FOLD_FAST")
   tally_cuda_programs(vectors.cu "${fold} OP_SUM" ALSO F16 BF16 F32 F64)
 endforeach()
 foreach(fold "FOLD_END" "FOLD_ENDS" "FOLD_END INDEXED")

@@ -16,7 +16,7 @@
 
 /* Words of a guard: as many as a line of 128 bytes has, so that guards move no array against lines. */
 #define AREA_GUARD 16
-/* Most guards of an area: parts.c has up to 17, queue.c one for each of its launches and of a tree's levels. */
+/* Most guards of an area: parts_layout.c has up to 17, whole.c one for each of its launches and of a tree's levels. */
 #define AREA_GUARDS 32
 
 struct area {

@@ -2,8 +2,10 @@
 #include "gpu/columns.h"
 
 #include "base/types.h"
+#include "gpu/capability.h"
+#include "gpu/column_values.h"
 #include "gpu/filled.h"
-#include "gpu/folds.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 
 struct columns_layout {
-    const struct fold *fold;
+    const struct capability *fold;
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
@@ -27,7 +29,7 @@ struct columns_layout {
 #define TASKS_MOST ((uint64_t)1 << 31)
 /* A task is a tile of one chunk. A round is as many tasks as the device runs at once. */
 /* Rows that a thread loads at a time (kernels/columns.cu). */
-#define WIDE_ROWS      4
+#define WIDE_ROWS(l)   (type_size((l)->type) == 2 ? 8 : 4)
 #define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
 
 static uint64_t parts_of(uint64_t whole, uint64_t part) {
@@ -49,8 +51,8 @@ static uint64_t least(uint64_t a, uint64_t b) {
 static double tile(const struct queue *queue, const struct shaped *s, unsigned width,
                    unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
-    const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned rows = l->wide ? WIDE_ROWS(l) : NARROW_ROWS(l), block = queue->block;
+    const unsigned units = queue_units(queue);
     const uint64_t at_once = (uint64_t)units * l->fold->blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
     const uint64_t across = column->length / vector_of(l);
@@ -120,7 +122,7 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
     size_t width = across < queue->block ? across : queue->block;
     while (width > 0) {
         const uint64_t most_strands =
-            least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS : NARROW_ROWS(l)));
+            least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS(l) : NARROW_ROWS(l)));
         for (unsigned strands = (unsigned)most_strands; strands > 0; strands /= 2)
             for (unsigned rounds = 1; rounds <= COLUMNS_ROUNDS; rounds++) {
                 struct columns_layout it = *l;
@@ -172,11 +174,11 @@ static struct known_columns *place_of(const struct queue *queue, const struct co
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
     memset(l, 0, sizeof *l);
     if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
-        !(l->fold = fold_for(BY_COLUMNS, s->p)))
+        !(l->fold = capability_for(BY_COLUMNS, s->p)))
         return false;
-    l->type = fold_type(l->fold, s->p);
+    l->type = capability_type(l->fold, s->p);
     const bool has_slabs = s->keeps > 1;
-    const struct columns_key key = {.fold = fold_number(l->fold),
+    const struct columns_key key = {.fold = capability_number(BY_COLUMNS, l->fold),
                                     .type = (uint64_t)l->type,
                                     .results = s->results,
                                     .each = s->each,
@@ -217,8 +219,8 @@ static const char *never_columns(const struct path_table *t, const unsigned at[P
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (!(l.fold = fold_for(BY_COLUMNS, &p))) return "columns have no fold for it";
-    l.type = fold_type(l.fold, &p);
+    if (!(l.fold = capability_for(BY_COLUMNS, &p))) return "columns have no fold for it";
+    l.type = capability_type(l.fold, &p);
     return at[0] == FEW && !has_few(&l) ? "sums of f64 have no such kernel" : NULL;
 }
 PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path_ops, &path_types);
@@ -226,8 +228,8 @@ PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path
 
 static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
                                  const struct columns_layout *l, struct gpu_kernel *const **out) {
-    return fold_kernels(queue, BY_COLUMNS, l->fold, filled_matters(shape), l->type, names,
-                        has_few(l) ? KERNELS : FEW, out);
+    return program_kernels(queue, BY_COLUMNS, l->fold, shape->p, filled_matters(shape), names,
+                           has_few(l) ? KERNELS : FEW, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct columns_layout *l,
@@ -284,7 +286,8 @@ static tally_status enqueue(struct parts_run *run) {
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {BUFFER(call->work), BUFFER(call->out), VALUE(joined)};
     const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
-    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST) {
+    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS(l) &&
+        blocks < TASKS_MOST) {
         TALLY_PATH_OF_VALUE(columns_paths, call->s->p, FEW);
         return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
                                   4);
@@ -327,7 +330,7 @@ static bool is_single(const struct queue *queue, const struct shaped *s) {
 }
 
 static bool is_certain(const struct shaped *s) {
-    return fold_for(BY_COLUMNS, s->p)->certain;
+    return capability_for(BY_COLUMNS, s->p)->certain;
 }
 
 const struct strategy columns_strategy = {.takes = takes,

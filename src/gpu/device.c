@@ -1,14 +1,14 @@
 /*
  * device.c - a GPU as a device of the engine: CUDA, OpenCL and the model by one text.
  *
- * Arrays go to the device in chunks; each chunk is one launch of a production kernel for each recipe of
- * the problem (recipe.h), which adds it to records in the device's memory (kernels/records.h). The records are
+ * Arrays go to the device in chunks; each chunk is a launch for each program of the problem (capability.h), which
+ * adds it to records in the device's memory (kernels/records.h). The records are
  * read back once, at the end, and become the states of monoids. So an array may be larger than the device's
  * memory. The host copies a chunk into pinned memory while the one before is still on its way (ring.h). A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
  * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value; where
- * kernels do not give the values, by a launch for each recipe, and the host lowers the records.
+ * kernels do not give the values, by a launch for each program, and the host lowers the records.
  *
  * One call at a time uses the device; others wait. A device that is lost is closed, and opened again by the next
  * call. The calls that put work on queues of the caller's, tally_enqueue() and the like, have a queue and a lock of
@@ -20,12 +20,15 @@
 #include "base/stop.h"
 #include "base/types.h"
 #include "gpu/all.h"
+#include "gpu/few.h"
 #include "gpu/opened.h"
-#include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/shown.h"
 #include "gpu/source.h"
 #include "gpu/tuning.h"
+#include "gpu/whole.h"
+#include "gpu/whole_request.h"
+#include "gpu/whole_tree.h"
 #include "kernels/tuning.h"
 #include "problem/lower.h"
 #include "problem/tree.h"
@@ -47,13 +50,16 @@ static void drop(struct gpu_device *d) {
 
 static tally_status open_queue(struct gpu_device *d, struct queue *queue) {
     if (queue->gpu) return TALLY_OK;
-    return queue_open(queue, d->api, d->index, d->context, d->block);
+    tally_status s = queue_open(queue, d->api, d->index, d->context, d->block);
+    queue->has_slow_doubles = d->facts.has_slow_doubles;
+    return s;
 }
 
 /* Opens the queue for launches on the caller's queues where it is closed; its lock is held. */
 static tally_status open_theirs(struct gpu_device *d) {
     if (d->theirs.gpu) return TALLY_OK;
     tally_status s = queue_open_bare(&d->theirs, d->api, d->index, d->context, d->block);
+    d->theirs.has_slow_doubles = d->facts.has_slow_doubles;
     if (s == TALLY_OK) d->theirs_lost = false;
     return s;
 }
@@ -122,7 +128,7 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const struc
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
                   : at_most(d->memory / 4 / arrays, at_most(d->facts.allocation_max, STAGING_MAX));
-    f->chunk = at_most(queue_launch_max(&d->queue), bytes / element);
+    f->chunk = at_most(whole_launch_max(&d->queue), bytes / element);
     if (grain > 1) f->chunk -= f->chunk % grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
@@ -189,15 +195,15 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     if (rest && rest->each < f.chunk) f.chunk = rest->each;
     if (s == TALLY_OK && f.chunk < in->n) TALLY_PATH("chunks");
     if (s == TALLY_OK && f.chunk >= in->n) TALLY_PATH("one chunk");
-    if (s == TALLY_OK) s = queue_clear(&d->queue, p);
+    if (s == TALLY_OK) s = whole_clear(&d->queue, p);
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
-        s = queue_fold(&d->queue, p, &chunk);
+        s = whole_fold(&d->queue, p, &chunk);
         feed_release(&f, &chunk);
         n += chunk.n;
         if (s == TALLY_OK && stop_asked()) s = stop_status();
     }
     if (s != TALLY_OK && rest) __atomic_store_n(&rest->ended, 1, __ATOMIC_RELAXED);
-    if (s == TALLY_OK) s = queue_take(&d->queue, p, &all);
+    if (s == TALLY_OK) s = whole_take(&d->queue, p, &all);
     all.n = n;
     if (s == TALLY_OK) state_merge(p, into, &all, into->n);
     return s;
@@ -242,7 +248,7 @@ static tally_status whole_leaves(struct feed *f, const struct problem *p, unsign
     tally_status s = TALLY_OK;
     while (s == TALLY_OK && (s = feed_next(f, &chunk)) == TALLY_OK && chunk.n > 0) {
         s = collect(queue, &owed);
-        if (s == TALLY_OK) s = queue_leaves(queue, p, chunk.x, chunk.n, level, &owed.at);
+        if (s == TALLY_OK) s = whole_tree_leaves(queue, p, chunk.x, chunk.n, level, &owed.at);
         owed.out = out;
         owed.bytes = (chunk.n + grain - 1) / grain * size;
         out += owed.bytes;
@@ -345,17 +351,17 @@ static tally_status reduce_buffers(struct queue *queue, const struct problem *p,
     tally_value root = {.type = 0};
     double tree_took = 0;
     tally_status s = TALLY_OK;
-    if (recipe_gives_values(p)) return queue_reduce(queue, p, in, out, seconds);
+    if (whole_gives_values(p)) return whole_reduce(queue, p, in, out, seconds);
     state_clear(p, &state);
     if (problem_has(p, MONOID_TREE)) {
         const struct problem tree = tree_problem(p);
-        s = queue_reduce(queue, &tree, in, &root, seconds ? &tree_took : NULL);
+        s = whole_reduce(queue, &tree, in, &root, seconds ? &tree_took : NULL);
     }
-    if (s == TALLY_OK) s = queue_clear(queue, p);
+    if (s == TALLY_OK) s = whole_clear(queue, p);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 0);
-    if (s == TALLY_OK) s = queue_fold(queue, p, in);
+    if (s == TALLY_OK) s = whole_fold(queue, p, in);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
-    if (s == TALLY_OK) s = queue_take(queue, p, &state);
+    if (s == TALLY_OK) s = whole_take(queue, p, &state);
     if (s == TALLY_OK && seconds) s = queue->api->elapsed(queue->gpu, seconds);
     if (s != TALLY_OK) return s;
     if (seconds) *seconds += tree_took;
@@ -428,10 +434,10 @@ static tally_status fold_resident(struct gpu_device *d, const struct problem *p,
     size_t at = 0;
     const bool folds = (p->monoids & ~MONOID_BIT(MONOID_TREE)) != 0;
     tally_status s = adopt_inputs(d, p, in, &buffers);
-    if (s == TALLY_OK && folds) s = queue_clear(queue, p);
-    if (s == TALLY_OK && folds) s = queue_fold(queue, p, &buffers);
-    if (s == TALLY_OK && folds) s = queue_take(queue, p, into);
-    if (s == TALLY_OK && values) s = queue_leaves(queue, p, buffers.x, in->n, 0, &at);
+    if (s == TALLY_OK && folds) s = whole_clear(queue, p);
+    if (s == TALLY_OK && folds) s = whole_fold(queue, p, &buffers);
+    if (s == TALLY_OK && folds) s = whole_take(queue, p, into);
+    if (s == TALLY_OK && values) s = whole_tree_leaves(queue, p, buffers.x, in->n, 0, &at);
     if (s == TALLY_OK && values)
         s = d->api->read(queue->gpu, values, queue->values, at, leaves * tree_value_size(p));
     release_inputs(d, &buffers);
@@ -507,8 +513,8 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
         if (s == TALLY_OK) *bytes = shown_workspace_whole(&d->theirs, p, n);
         return gpu_leave_theirs(d, s);
     }
-    if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
-    if (s == TALLY_OK && !recipe_gives_values(p)) s = parts_prepare_few(&d->theirs);
+    if (s == TALLY_OK) s = whole_prepare(&d->theirs, p, n, bytes);
+    if (s == TALLY_OK && !whole_gives_values(p)) s = few_prepare(&d->theirs);
     return gpu_leave_theirs(d, s);
 }
 
@@ -542,14 +548,14 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
 /* Returns whether a problem with several launches has so few elements that one launch of the kernel
  * for few rows is faster (parts.h). */
 static bool is_for_parts(const struct problem *p, size_t n) {
-    return !recipe_gives_values(p) && parts_are_few(p, 1, n);
+    return !whole_gives_values(p) && few_is_for(p, 1, n);
 }
 
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
     struct queue *queue = &d->theirs;
     struct their_memory m;
     const size_t needs =
-        p->skip_nan ? shown_workspace_whole(queue, p, call->n) : queue_workspace(queue, p, call->n);
+        p->skip_nan ? shown_workspace_whole(queue, p, call->n) : whole_workspace(queue, p, call->n);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
@@ -558,9 +564,9 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
     if (s == TALLY_OK && p->skip_nan)
         s = shown_enqueue_whole(queue, p, &m.in, m.work, m.results);
     else if (s == TALLY_OK && is_for_parts(p, call->n))
-        s = parts_enqueue_few(queue, p, &m.in, m.results);
+        s = few_enqueue_array(queue, p, &m.in, m.results);
     else if (s == TALLY_OK)
-        s = queue_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
+        s = whole_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
     d->api->use(queue->gpu, false, NULL);
     unwrap(d, &m);
     return s;
@@ -649,7 +655,7 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
         const struct inputs in = {.x = x, .n = bytes / 4};
         double seconds = *best;
-        s = queue_reduce(&d->queue, &ors, &in, &value, &seconds);
+        s = whole_reduce(&d->queue, &ors, &in, &value, &seconds);
         if (seconds < *best) *best = seconds;
     }
     return s;
@@ -697,8 +703,15 @@ static bool parse_size(const char *text, size_t length, uint64_t *out) {
     return true;
 }
 
+/* What options say beside the number, the memory and the block. */
+struct given_options {
+    bool block; /* they say how many threads a block has */
+    bool slow_doubles, fast_doubles;
+};
+
 /* Parses options such as "1,memory=64M,block=32"; missing ones keep their values. */
-static tally_status parse_options(const char *options, struct gpu_device *d, bool *given_block) {
+static tally_status parse_options(const char *options, struct gpu_device *d,
+                                  struct given_options *given) {
     for (size_t length; *options; options += length + (options[length] == ',')) {
         length = strcspn(options, ",");
         uint64_t number = 0;
@@ -709,14 +722,19 @@ static tally_status parse_options(const char *options, struct gpu_device *d, boo
                    parse_size(options + 6, length - 6, &number) && number >= 1 && number <= 1024 &&
                    (number & (number - 1)) == 0) {
             d->block = (unsigned)number;
-            *given_block = true;
+            given->block = true;
+        } else if (length == 12 && strncmp(options, "doubles=slow", 12) == 0) {
+            given->slow_doubles = true;
+        } else if (length == 12 && strncmp(options, "doubles=fast", 12) == 0) {
+            given->fast_doubles = true;
         } else if (parse_size(options, length, &number) && number < 1000) {
             d->index = (size_t)number;
         } else {
             return fail(
                 TALLY_EDEVICE,
                 "'%.*s' is no option of the %s device; there are its number, all, memory=BYTES "
-                "(1M or more) and block=THREADS (a power of two up to 1024)",
+                "(1M or more), block=THREADS (a power of two up to 1024) and doubles=slow or "
+                "doubles=fast",
                 (int)(length < 40 ? length : 40), options, d->api->name);
         }
     }
@@ -736,12 +754,14 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
                              const char *options, void *context, tally_device **out) {
     struct gpu_device parsed = {
         .base.kind = kind, .api = api, .context = context, .block = GPU_BLOCK};
-    bool given_block = false;
-    tally_status s = parse_options(options, &parsed, &given_block);
+    struct given_options given = {0};
+    tally_status s = parse_options(options, &parsed, &given);
     if (s == TALLY_OK) s = api->describe(parsed.index, &parsed.facts);
     if (s != TALLY_OK) return s;
     const struct gpu_facts *facts = &parsed.facts;
-    if (!given_block && facts->is_cpu) parsed.block = 1;
+    if (!given.block && facts->is_cpu) parsed.block = 1;
+    if (given.slow_doubles || given.fast_doubles)
+        parsed.facts.has_slow_doubles = given.slow_doubles;
     if (parsed.block > facts->block_max)
         return fail(TALLY_EDEVICE, "%s:%zu has no blocks of %u threads, but up to %u", api->name,
                     parsed.index, parsed.block, facts->block_max);

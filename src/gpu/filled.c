@@ -2,6 +2,8 @@
 #include "gpu/filled.h"
 
 #include "base/types.h"
+#include "gpu/lower_plan.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -138,8 +140,7 @@ tally_status filled_prepare(struct queue *queue) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *found[FILLED_KERNELS] = {0};
     if (queue->filled[0]) return TALLY_OK;
-    tally_status s =
-        recipe_build_plain(queue->api, queue->gpu, queue->block, "filled.cu", &program);
+    tally_status s = program_build_plain(queue, "filled.cu", &program);
     for (unsigned i = 0; i < FILLED_KERNELS && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK)
@@ -197,7 +198,7 @@ static bool are_fours(const struct shaped *s) {
 
 /* Returns the grid for `blocks` blocks of work. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     const uint64_t most =
         units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT);
     return blocks == 0 ? 1 : (unsigned)(blocks < most ? blocks : most);
@@ -305,7 +306,7 @@ tally_status filled_show(struct queue *queue, const struct parts_call *call,
 tally_status filled_tell(struct queue *queue, const struct parts_call *call, uint64_t values,
                          struct gpu_memory *results) {
     struct lower_plan plan;
-    queue_lower_plan(call->s->p, &plan);
+    lower_plan_of(call->s->p, &plan);
     const struct gpu_argument arguments[] = {BUFFER(call->work), BUFFER(results), VALUE(values),
                                              VALUE(plan)};
     const tally_status s = filled_prepare(queue);

@@ -38,6 +38,7 @@ struct gpu_facts {
     uint64_t memory;     /* bytes of global memory */
     uint64_t allocation_max; /* bytes of the largest single buffer */
     int doubles;             /* f64 arithmetic */
+    bool has_slow_doubles;   /* its f32 arithmetic is many times as fast */
     int atomics64;           /* 64-bit atomics */
     int major, minor;        /* compute capability; 0 but for CUDA */
     bool is_simulated;       /* it counts what a kernel does, and has no time */

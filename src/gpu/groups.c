@@ -2,7 +2,8 @@
 #include "gpu/groups.h"
 
 #include "base/types.h"
-#include "gpu/folds.h"
+#include "gpu/capability.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -28,12 +29,12 @@ static unsigned is_counted(const struct shaped *s) {
     return (unsigned)problem_asks(s->p, TALLY_MEAN);
 }
 
-static bool is_float_sum(const struct fold *f, const struct problem *p) {
+static bool is_float_sum(const struct capability *f, const struct problem *p) {
     return f->words == 0 && type_is_float(p->type);
 }
 
 /* Bytes of a copy of a group's cells; of a sum with cells of 32 bits, if `wide`, or as many digits as it wants. */
-static unsigned cell_bytes(const struct fold *f, const struct shaped *s, bool wide) {
+static unsigned cell_bytes(const struct capability *f, const struct shaped *s, bool wide) {
     const unsigned bits = bits_of(s), digits = wide                    ? GROUPS_WIDE(bits)
                                                : is_float_sum(f, s->p) ? DIGITS_WANTED(bits)
                                                                        : GROUPS_DIGITS(bits);
@@ -44,7 +45,7 @@ static unsigned cell_bytes(const struct fold *f, const struct shaped *s, bool wi
 static bool takes(const struct queue *queue, const struct shaped *s) {
     const struct problem *p = s->p;
     if (CPU_SHAPED(queue->block) || !queue->facts->has_uniform_branches) return false;
-    if (s->cut != TALLY_GROUPS || s->sorted || !shape_is_flat(s) || !fold_for(BY_GROUPS, p))
+    if (s->cut != TALLY_GROUPS || s->sorted || !shape_is_flat(s) || !capability_for(BY_GROUPS, p))
         return false;
     if (p->values > GROUPS_VALUES || s->n == 0 || s->n >= ELEMENTS_MOST) return false;
     return s->results < GROUPS_MOST &&
@@ -52,7 +53,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
 }
 
 static uint64_t words(const struct queue *queue, const struct shaped *s) {
-    const unsigned own = fold_for(BY_GROUPS, s->p)->words;
+    const unsigned own = capability_for(BY_GROUPS, s->p)->words;
     (void)queue;
     return (own ? own : GROUPS_RECORD(type_is_float(s->p->type), bits_of(s)) + 2) *
            (uint64_t)s->results;
@@ -64,7 +65,7 @@ enum { FEW, MANY, LOWER, SLICES, ZEROS, INDICES, KERNELS };
 static const char *const names[KERNELS] = {"few",    "many",  "lower_groups",
                                            "slices", "zeros", "indices"};
 
-static bool has_kernel(const struct fold *f, const struct problem *p, int kernel) {
+static bool has_kernel(const struct capability *f, const struct problem *p, int kernel) {
     return kernel == SLICES    ? f->words == 0
            : kernel == ZEROS   ? is_float_sum(f, p)
            : kernel == INDICES ? f->twice
@@ -73,11 +74,11 @@ static bool has_kernel(const struct fold *f, const struct problem *p, int kernel
 
 static tally_status find_kernels(struct queue *queue, const struct shaped *s,
                                  struct gpu_kernel *const **out) {
-    const struct fold *f = fold_for(BY_GROUPS, s->p);
+    const struct capability *f = capability_for(BY_GROUPS, s->p);
     const char *own[KERNELS];
     for (int i = 0; i < KERNELS; i++)
         own[i] = has_kernel(f, s->p, i) ? names[i] : NULL;
-    return fold_kernels(queue, BY_GROUPS, f, false, fold_type(f, s->p), own, KERNELS, out);
+    return program_kernels(queue, BY_GROUPS, f, s->p, false, own, KERNELS, out);
 }
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
@@ -95,9 +96,10 @@ static const char *never_groups(const struct path_table *t, const unsigned at[PA
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    if (!fold_for(BY_GROUPS, &p)) return "groups have no fold for it";
-    return has_kernel(fold_for(BY_GROUPS, &p), &p, (int)at[0]) ? NULL
-                                                               : "the fold has no such kernel";
+    if (!capability_for(BY_GROUPS, &p)) return "groups have no fold for it";
+    return has_kernel(capability_for(BY_GROUPS, &p), &p, (int)at[0])
+               ? NULL
+               : "the fold has no such kernel";
 }
 PATH_TABLE(groups_paths, "groups on a GPU", never_groups, &kernel_axis, &path_ops, &path_types);
 #endif
@@ -128,7 +130,7 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
 
 /* Plans how groups' cells lie in blocks' shared memory; returns the kernel that is to be used: MANY
  * where they do not fit there. */
-static int share_out(const struct fold *f, const struct shaped *s, struct groups_plan *plan) {
+static int share_out(const struct capability *f, const struct shaped *s, struct groups_plan *plan) {
     const uint64_t room = GROUPS_CELLS * 4;
     const bool wide = f->words == 0 && cell_bytes(f, s, false) * s->results > room;
     const uint64_t each = cell_bytes(f, s, wide);
@@ -151,7 +153,7 @@ static int share_out(const struct fold *f, const struct shaped *s, struct groups
 
 static unsigned grid_of(const struct queue *queue, uint64_t things, unsigned each,
                         unsigned a_unit) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t blocks = (things + (uint64_t)queue->block * each - 1) / (queue->block * each);
     return blocks < (uint64_t)units * a_unit ? (unsigned)blocks : units * a_unit;
 }
@@ -160,7 +162,7 @@ static tally_status enqueue(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *call = run->call;
     const struct shaped *s = call->s;
-    const struct fold *f = fold_for(BY_GROUPS, s->p);
+    const struct capability *f = capability_for(BY_GROUPS, s->p);
     struct groups_plan plan;
     make_plan(run, &plan);
     const int which = share_out(f, s, &plan);

@@ -4,7 +4,7 @@
  *
  * The launches, in order: whatever says where rows begin (a check of offsets, or the order of groups), the canonical
  * tree's leaves and nodes where the problem has it, those of a strategy where there is one (strategy.h), the fold of
- * what that leaves, and the join of rows that were cut. A few elements need one launch only.
+ * what that leaves, and the join of rows that were cut. A few elements need one launch only (few.h).
  */
 #ifndef TALLY_GPU_PARTS_H
 #define TALLY_GPU_PARTS_H
@@ -18,23 +18,12 @@ struct parts_outcome {
 };
 #define PARTS_OUTCOME_BYTES 24
 
-/* Returns whether a device can bring the elements into the order of their groups, if that is
- * needed. It cannot if there are too many groups. */
-bool parts_can_order(const struct shaped *s);
 /* Finds all kernels. TALLY_EUNSUPPORTED where the device cannot do it. */
 tally_status parts_prepare(struct queue *queue, const struct shaped *s);
 /* Returns the bytes of the reduction's workspace. */
 size_t parts_workspace(const struct queue *queue, const struct shaped *s);
 /* Enqueues the reduction. */
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call);
-/* Returns whether a reduction has so few elements that a single launch is best. That launch clears
- * nothing and needs no work. It reduces a whole array, or rows without an outcome (`ignore_errors`). */
-bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each);
-/* Finds the kernels for few elements. */
-tally_status parts_prepare_few(struct queue *queue);
-/* Enqueues the reduction of a whole array of few elements; `results` gets a tally_result for each value. */
-tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
-                               const struct inputs *in, struct gpu_memory *results);
 /* Enqueues the outcome to `to`, as a tally_outcome. */
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to);
 /* Returns the outcome, from the first PARTS_OUTCOME_BYTES of the workspace. */

@@ -2,8 +2,9 @@
 #include "gpu/rows.h"
 
 #include "base/types.h"
+#include "gpu/capability.h"
 #include "gpu/filled.h"
-#include "gpu/folds.h"
+#include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -38,7 +39,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     if (!parts_are_contiguous(s) && !(lie_apart(s) && parts_are_many(queue, elements_of(s))))
         return false;
     if (s->cut == TALLY_GROUPS && (!s->sorted || s->skip_outside)) return false;
-    return fold_for(BY_ROWS, s->p) != NULL;
+    return capability_for(BY_ROWS, s->p) != NULL;
 }
 
 /* Returns whether the rows are for `short_rows`, where a warp takes many at a time and checks their
@@ -66,7 +67,7 @@ static unsigned block_of(const struct queue *queue) {
 
 /* Warps that a device runs at once. */
 static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     const bool has_both = s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
     const bool has_squares = has_both || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
     const uint64_t blocks = has_both || (has_squares && !are_short(s))
@@ -82,7 +83,7 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 /* Returns how many pieces of the same time a device could have done while it does so many. Those of all warps at once take
  * as long as its busiest multiprocessor; half of all warps keep the memory busy. */
 static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t warps) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     if (pieces > warps) return rounded_up(pieces, warps);
     const uint64_t busy = rounded_up(pieces, units * (block_of(queue) / WARP));
     return busy > warps / 2 ? busy : warps / 2;
@@ -139,8 +140,8 @@ static const char *const names[KERNELS] = {
 static tally_status find(struct queue *queue, const struct shaped *s,
                          struct gpu_kernel *const **out) {
     const bool loose = filled_matters(s) || !parts_are_contiguous(s);
-    return fold_kernels(queue, BY_ROWS, fold_for(BY_ROWS, s->p), loose, s->p->type, names,
-                        problem_has(s->p, MONOID_SQUARES) ? FEW : KERNELS, out);
+    return program_kernels(queue, BY_ROWS, capability_for(BY_ROWS, s->p), s->p, loose, names,
+                           problem_has(s->p, MONOID_SQUARES) ? FEW : KERNELS, out);
 }
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
@@ -161,7 +162,7 @@ static const char *never_rows(const struct path_table *t, const unsigned at[PATH
     (void)t;
     if (why) return why;
     if (type_size(p.type) == 1) return "elements of a byte are left to other kernels";
-    if (!fold_for(BY_ROWS, &p)) return "rows have no program for it";
+    if (!capability_for(BY_ROWS, &p)) return "rows have no program for it";
     return at[0] == FEW && problem_has(&p, MONOID_SQUARES) ? "few_rows is not for squares" : NULL;
 }
 PATH_TABLE(rows_paths, "rows on a GPU", never_rows, &kernel_axis, &path_ops, &path_types);
@@ -211,7 +212,7 @@ static bool is_single(const struct queue *queue, const struct shaped *s) {
 }
 
 static bool is_certain(const struct shaped *s) {
-    return fold_for(BY_ROWS, s->p)->certain;
+    return capability_for(BY_ROWS, s->p)->certain;
 }
 
 const struct strategy rows_strategy = {.takes = takes,

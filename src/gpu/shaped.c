@@ -15,6 +15,7 @@
 #include "device/vectors.h"
 #include "gpu/opened.h"
 #include "gpu/shown.h"
+#include "gpu/sort.h"
 #include "gpu/source.h"
 #include "problem/tree.h"
 
@@ -121,7 +122,7 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
                             8 * (size_t)results.end,
                             shown_workspace(&d->queue, &plain)};
     size_t all = 0;
-    if (!parts_can_order(s)) return 0;
+    if (!sort_is_possible(s)) return 0;
     for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
         if (i < 6 && d->facts.reads_host_memory) continue;
         if (array[i] > d->facts.allocation_max) return 0;

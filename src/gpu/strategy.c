@@ -5,10 +5,8 @@
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
-void *const parts_nothing = NULL; /* a null pointer's value */
-
 unsigned parts_blocks_at_once(const struct queue *queue) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     return units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_PRODUCT_BLOCKS_A_UNIT);
 }
 
@@ -18,7 +16,11 @@ unsigned parts_grid(const struct queue *queue, uint64_t blocks) {
 }
 
 bool parts_are_many(const struct queue *queue, uint64_t n) {
-    return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)PARTS_MANY_A_UNIT;
+    return n >= queue_units(queue) * (uint64_t)PARTS_MANY_A_UNIT;
+}
+
+uint64_t parts_elements(const struct shaped *s) {
+    return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : (uint64_t)s->n * s->vectors;
 }
 
 bool parts_drop_hidden(const struct shaped *s) {

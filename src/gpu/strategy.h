@@ -1,6 +1,6 @@
 /*
- * strategy.h - the ways in which parts.c has a reduction in parts done: a table, of which the first row that takes a
- * problem and a shape is asked to do it.
+ * strategy.h - the ways in which parts.c has a reduction in parts done: choice.c has a table of them, of which the first
+ * that takes a problem and a shape is asked to do it.
  *
  * A strategy puts launches on the queue that write the results of rows. For a row that it cannot do it sets a bit in
  * `left` (kernels/parts.h, leave_row()), and the general kernels `fold` and `join` then do that row. Before it,
@@ -44,9 +44,6 @@ struct parts_run {
     uint64_t flag;
 };
 
-/* A queue's caches: kernels that were found (folds.c), and columns' tiles that were laid out (columns.c). */
-enum { CACHE_KERNELS, CACHE_COLUMNS };
-
 struct strategy {
     /* Whether it does the problem, on rows of this shape, on this queue's device. */
     bool (*takes)(const struct queue *queue, const struct shaped *s);
@@ -76,8 +73,8 @@ unsigned parts_grid(const struct queue *queue, uint64_t blocks);
 bool parts_are_many(const struct queue *queue, uint64_t n);
 /* Returns whether the sort by ids leaves out what a mask hides: not if it hides other elements of each vector. */
 bool parts_drop_hidden(const struct shaped *s);
-/* Returns whether threads or warps alone can work out all values (`quick` of kernels/parts.cu). */
-bool parts_are_quick(const struct problem *p);
+/* Returns how many elements all rows have, at most. */
+uint64_t parts_elements(const struct shaped *s);
 /* Returns whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 
@@ -86,12 +83,5 @@ unsigned problem_ends(const struct problem *p);
 /* Returns the bits to flip in elements so that the wanted extreme has the greatest key
  * (kernels/end_keys.h). */
 uint64_t problem_flip(const struct problem *p);
-
-/* Arguments of a launch: by value, or a buffer, which may be NULL. */
-extern void *const parts_nothing;
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define BUFFER(m)                                                                                  \
-    { .memory = (m), .size = sizeof parts_nothing, .value = &parts_nothing }
 
 #endif

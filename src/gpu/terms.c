@@ -4,7 +4,7 @@
  */
 #include "base/status.h"
 #include "gpu/opened.h"
-#include "gpu/recipe.h"
+#include "gpu/programs.h"
 #include "kernels/plan.h"
 #include "kernels/tuning.h"
 
@@ -21,7 +21,7 @@ static tally_status prepare(struct queue *queue) {
     struct gpu_kernel *found[TERMS_KERNELS] = {0};
     struct gpu_program *program = NULL;
     if (queue->terms[0]) return TALLY_OK;
-    tally_status s = recipe_build_plain(queue->api, queue->gpu, queue->block, "terms.cu", &program);
+    tally_status s = program_build_plain(queue, "terms.cu", &program);
     for (unsigned i = 0; i < TERMS_KERNELS && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(queue->terms, found, sizeof found);
@@ -60,17 +60,11 @@ static void give_back(struct gpu_device *d, struct buffers *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-static void *const nothing = NULL;
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define BUFFER(m)                                                                                  \
-    { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
-
 /* Returns the grid for `blocks` blocks of elements; a warp, or a smaller block of threads, takes
  * one at a time. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
     const unsigned teams = queue->block > 32 ? queue->block / 32 : 1;
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t most =
         (uint64_t)units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_TERMS_BLOCKS_A_UNIT);
     const uint64_t wanted = blocks / teams + 1;
@@ -138,8 +132,7 @@ static tally_status prepare_shared(struct gpu_device *d) {
     if (queue->add_up) return TALLY_OK;
     if (!d->facts.has_addresses)
         return device_refuses(&d->base, "has no memory that other devices can reach");
-    tally_status s =
-        recipe_build_plain(queue->api, queue->gpu, queue->block, "shared_terms.cu", &program);
+    tally_status s = program_build_plain(queue, "shared_terms.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rank_barrier", &rank_barrier);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "add_up", &add_up);
     if (s == TALLY_OK) queue->rank_barrier = rank_barrier;
@@ -170,7 +163,7 @@ static void plan_share(terms_plan *p, unsigned ranks, const tally_terms_shared_c
 }
 
 static unsigned grid_of_shares(const struct queue *queue, const terms_plan *p) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const unsigned units = queue_units(queue);
     const uint64_t most =
         (uint64_t)units *
         (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_SHARED_TERMS_BLOCKS_A_UNIT);

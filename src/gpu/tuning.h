@@ -8,7 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Host memory and queues: ring.h, device.c, queue.c, cache.h ------------------------------ */
+/* A device's doubles are slow if its floats are more than so many times as fast: 2 on data centers' GPUs, 32 or 64 on
+ * others. Adding up a short float in floats takes some 3 times as many operations. */
+#define SLOW_DOUBLES 4
+
+/* ---- Host memory and queues: ring.h, device.c, whole.c, cache.h ------------------------------ */
 
 /* One core copies some 10 GB/s where the bus carries 50, so cores share each of the ring's RING_CHUNKS chunks of
  * RING_CHUNK bytes. They meet at its end, which costs 10 to 20 us; the bus takes 150 us for 8 MiB. Two chunks would
@@ -33,7 +37,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define ALL_TASK_MOST    ((size_t)256 << 20)
 #define GPU_TREE_LEVEL   10 /* subtrees of 2^10 leaves: 2^22 elements a value that the host sees */
 
-/* ---- Reductions in parts: parts.c, strategy.c ------------------------------------------------ */
+/* ---- Reductions in parts: strategy.c, parts_layout.c, sort.c, quick.c, few.c ----------------------- */
 
 #define PARTS_MANY_A_UNIT 128 /* elements for each multiprocessor: see parts_are_many() */
 /* Of `fold`: the least weight of a piece, and pieces for each multiprocessor. */

@@ -3,7 +3,10 @@
 
 #include "base/types.h"
 #include "gpu/area.h"
-#include "gpu/folds.h"
+#include "gpu/capability.h"
+#include "gpu/column_values.h"
+#include "gpu/programs.h"
+#include "gpu/quick.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
 
@@ -15,7 +18,7 @@
 #define TEAM_UNITS 32 /* of a team, at most: those of a warp */
 
 struct vectors_layout {
-    const struct fold *fold;
+    const struct capability *fold;
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     uint64_t slabs, columns;
@@ -41,7 +44,7 @@ static bool has_columns(const struct shaped *s) {
  * VECTORS_PIECE_GOOD rows at least, if that leaves no more than three quarters of the device idle. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
                          const struct vectors_layout *l) {
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t units = queue_units(queue);
     const uint64_t teams =
         units * GPU_VECTORS_BLOCKS_A_UNIT * (queue->block / l->width ? queue->block / l->width : 1);
     const uint64_t weight =
@@ -56,16 +59,16 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct vectors_layout *l) {
     memset(l, 0, sizeof *l);
     if (!CPU_SHAPED(queue->block) && queue->block % TEAM_UNITS != 0) return false; /* whole warps */
-    if (!queue->facts->doubles || !has_columns(s) || !(l->fold = fold_for(BY_VECTORS, s->p)))
+    if (!queue->facts->doubles || !has_columns(s) || !(l->fold = capability_for(BY_VECTORS, s->p)))
         return false;
-    l->type = fold_type(l->fold, s->p);
+    l->type = capability_type(l->fold, s->p);
     const bool has_slabs = s->keeps > 1 || s->kept[0].x != 1;
     const struct extent *column = has_slabs && s->keeps == 1 ? NULL : &s->kept[s->keeps - 1];
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
     l->slabs = has_slabs ? (unsigned)s->kept[0].length : 1;
     l->columns = column ? (unsigned)column->length : 1;
     /* Elements of one vector side by side are read so by the warps of `quick`. */
-    if (l->columns == 1 && s->reduced[0].x == 1 && parts_are_quick(s->p)) return false;
+    if (l->columns == 1 && s->reduced[0].x == 1 && quick_gives_values(s->p)) return false;
     l->wide = l->columns % (unsigned)vector == 0 && s->reduced[0].x % vector == 0 &&
               (!has_slabs || s->kept[0].x % vector == 0);
     const uint64_t across = l->wide ? l->columns / (unsigned)vector : l->columns;
@@ -95,14 +98,14 @@ static const char *never_vectors(const struct path_table *t, const unsigned at[P
     const char *why = problem_path(at[1], at[2], &p);
     (void)t;
     if (why) return why;
-    return fold_for(BY_VECTORS, &p) ? NULL : "columns have no fold for it";
+    return capability_for(BY_VECTORS, &p) ? NULL : "columns have no fold for it";
 }
 PATH_TABLE(vectors_paths, "vectors on a GPU", never_vectors, &kernel_axis, &path_ops, &path_types);
 #endif
 
-static tally_status find_kernels(struct queue *queue, const struct vectors_layout *l,
-                                 struct gpu_kernel *const **out) {
-    return fold_kernels(queue, BY_VECTORS, l->fold, false, l->type, names, KERNELS, out);
+static tally_status find_kernels(struct queue *queue, const struct problem *p,
+                                 const struct vectors_layout *l, struct gpu_kernel *const **out) {
+    return program_kernels(queue, BY_VECTORS, l->fold, p, false, names, KERNELS, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct vectors_layout *l,
@@ -147,7 +150,7 @@ static tally_status enqueue(struct parts_run *run) {
     vectors_plan plan;
     lay_out(queue, call->s, &l);
     struct gpu_kernel *const *kernel;
-    tally_status s = find_kernels(queue, &l, &kernel);
+    tally_status s = find_kernels(queue, call->s->p, &l, &kernel);
     if (s != TALLY_OK) return s;
     make_plan(run, &l, &plan);
     const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(run->offsets),
@@ -185,7 +188,7 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct vectors_layout l;
     lay_out(queue, s, &l);
     struct gpu_kernel *const *found;
-    return find_kernels(queue, &l, &found);
+    return find_kernels(queue, s->p, &l, &found);
 }
 
 const struct strategy vectors_strategy = {

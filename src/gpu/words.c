@@ -6,7 +6,8 @@
 #include "base/types.h"
 #include "exact/kernel_words.h"
 #include "gpu/opened.h"
-#include "gpu/recipe.h"
+#include "gpu/programs.h"
+#include "gpu/whole.h"
 #include "kernels/plan.h"
 
 #include "kernels/words.h"
@@ -37,7 +38,7 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
     const unsigned floats = (unsigned)type_is_float(p->type);
     uint32_t added = 0;
     memset(plan, 0, sizeof *plan);
-    const size_t records = queue_records_plan(queue, p, n, &plan->lower);
+    const size_t records = whole_records_plan(queue, p, n, &plan->lower);
     assert(records <= WORDS_RECORDS);
     (void)records;
     plan->bits = type_bits(p->type);
@@ -57,9 +58,9 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
 static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *pack = NULL, *settle = NULL, *allreduce = NULL, *few = NULL;
-    tally_status s = queue_prepare_records(queue, p, heads);
+    tally_status s = whole_prepare_records(queue, p, heads);
     if (s != TALLY_OK || queue->pack) return s;
-    s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
+    s = program_build_plain(queue, "words.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "settle", &settle);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "allreduce", &allreduce);
@@ -86,7 +87,7 @@ tally_status gpu_words_measure(tally_device *device, const struct problem *p, si
         plan_words(&d->theirs, p, n, &plan);
         *out = (tally_words){.added = plan.added,
                              .gathered = plan.gathered,
-                             .workspace_bytes = queue_workspace(&d->theirs, p, n)};
+                             .workspace_bytes = whole_workspace(&d->theirs, p, n)};
     }
     return gpu_leave_theirs(d, s);
 }
@@ -95,12 +96,6 @@ static void give_back(struct gpu_device *d, struct gpu_memory **buffers, unsigne
     for (unsigned i = 0; i < count; i++)
         d->api->release(d->theirs.gpu, buffers[i]);
 }
-
-static void *const nothing = NULL;
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define BUFFER(m)                                                                                  \
-    { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
 static tally_status too_small(const struct gpu_device *d, size_t given, size_t needs) {
     if (given >= needs) return TALLY_OK;
@@ -113,12 +108,12 @@ static tally_status missing(const char *what) {
 }
 
 /* Enqueues the records, and writes their places into the plan. If the launch that reads them
- * fails, they are not cleared, and the workspace loses its head: queue_give_up(). */
+ * fails, they are not cleared, and the workspace loses its head: heads_give_up(). */
 static tally_status launch_records(struct gpu_device *d, const struct problem *p,
                                    const struct inputs *in, struct words_plan *plan,
                                    struct gpu_memory *work, const void *workspace,
                                    struct records *records) {
-    tally_status s = queue_enqueue_records(&d->theirs, p, in, work, workspace, records);
+    tally_status s = whole_enqueue_records(&d->theirs, p, in, work, workspace, records);
     if (s != TALLY_OK) return s;
     plan->clears = records->head != NULL;
     plan->from = records->from;
@@ -138,7 +133,7 @@ static tally_status launch_words(struct gpu_device *d, const struct problem *p,
     const struct gpu_argument arguments[] = {BUFFER(records.memory), VALUE(*plan), BUFFER(added),
                                              BUFFER(gathered), BUFFER(failed)};
     s = d->api->launch(queue->gpu, queue->pack, PACK_BLOCKS, queue->block, arguments, 5);
-    if (s != TALLY_OK) queue_give_up(records.head);
+    if (s != TALLY_OK) heads_give_up(records.head);
     return s;
 }
 
@@ -150,7 +145,7 @@ static tally_status run_words(struct gpu_device *d, const struct problem *p,
     struct gpu_memory *m[BUFFERS] = {0};
     const size_t element = type_size(p->type);
     plan_words(queue, p, call->n, &plan);
-    tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, call->n));
+    tally_status s = too_small(d, call->workspace_bytes, whole_workspace(queue, p, call->n));
     if (s == TALLY_OK && plan.added && !call->added) s = missing("the memory for those added");
     if (s == TALLY_OK && plan.gathered && !call->gathered)
         s = missing("the memory for those gathered");
@@ -263,7 +258,7 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     const bool few = plan.tries && plan.packs && n <= FEW_ELEMENTS;
     const size_t own = FAILED_WORDS + plan.added, gathered = plan.gathered * call->ranks;
     assert(own + plan.gathered <= MAILBOX_WORDS);
-    tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, n));
+    tally_status s = too_small(d, call->workspace_bytes, whole_workspace(queue, p, n));
     if (s == TALLY_OK) s = gpu_wrap(d, call->x, n * element, element, &m[X]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->y, n * element, element, &m[Y]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
@@ -291,7 +286,7 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
         BUFFER(m[MAILBOX]), BUFFER(m[RESULTS])};
     if (s == TALLY_OK) {
         s = d->api->launch(queue->gpu, queue->allreduce, 1, queue->block, arguments, 5);
-        if (s != TALLY_OK) queue_give_up(records.head);
+        if (s != TALLY_OK) heads_give_up(records.head);
     }
     d->api->use(queue->gpu, false, NULL);
     give_back(d, m, BUFFERS);

@@ -3,6 +3,7 @@
  * (columns.cu, vectors.cu). Which states these are, a define says:
  *
  *   FOLD_SUM      the exact sum (state/float_sums.h, state/integer_sum.h)
+ *   FOLD_SQUARES  the exact sum of floats' squares
  *   FOLD_MOMENTS  that of floats, and that of their squares
  *   FOLD_FAST     the sum of floats in any order, as a double
  *   FOLD_END      the greatest key, or that of turned elements; where INDEXED is defined also the first row that has it
@@ -10,15 +11,15 @@
  *
  * A thread's columns are an `adding` and, where floats need it, `whole`: their states before the last batch, which lie in
  * memory, as they are needed seldom. begin_columns() begins with none; add_columns() adds a tile, elements
- * e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that are not tested yet. Of
+ * t->e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that are not tested yet. Of
  * a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are the first of these
  * again. Tiles of floats are tested before they are added (TESTS_EXPONENTS), those of f64 without squares later
  * (TESTS_LATER), by test_columns() after TILES_A_TEST of them at most, when they are_to_be_tested().
  *
  * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
  * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of
- * rows, VARIES.
- * Define STRANDS(p) and FLIP(p), of a plan's strands and of column_values.
+ * rows, VARIES. Define TILE_ROWS, the rows of a thread's part of a tile, and STRANDS(p) and FLIP(p), of a plan's strands
+ * and of column_values.
  */
 #ifndef TALLY_COLUMN_STATES_H
 #define TALLY_COLUMN_STATES_H
@@ -31,12 +32,34 @@
 
 #define VALUES column_values
 
-#if defined(FOLD_MOMENTS) || (defined(FOLD_SUM) && defined(FLOATING))
+#if defined(FOLD_MOMENTS) || defined(FOLD_SQUARES) || (defined(FOLD_SUM) && defined(FLOATING))
 #include "state/float_sums.h"
 
 #if TESTS_EXPONENTS
+#if defined(IN_FLOATS)
+#include "halves.h"
+
+#include "state/float_chains.h"
+#else
 #include "state/float_batches.h"
+#endif
 #define TESTS_LATER 0
+
+typedef struct adding {
+    batch b;
+} adding;
+
+INLINED void begin_columns(adding *k, u32 vector) {
+    k->b.before = 0;
+    begin_batch(&k->b, vector);
+}
+INLINED void add_columns(adding *k, state *whole, const tile_part *t, u32 vector, u32 rows,
+                         u32 there, tile_rows at) {
+    add_tile(&k->b, whole, t, vector, rows, there, at.from);
+}
+INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
+    end_batch(&k->b, vector, whole, a);
+}
 #else
 #include "state/float_later.h"
 #define TESTS_LATER 1
@@ -100,11 +123,11 @@ INLINED void begin_columns(adding *k, u32 vector) {
     for (u32 v = 0; v < vector; v++)
         k->a[v] = none();
 }
-INLINED void add_columns(adding *to, state *whole, const element *e, u32 columns, u32 rows,
+INLINED void add_columns(adding *to, state *whole, const tile_part *t, u32 columns, u32 rows,
                          u32 there, tile_rows at) {
     UNROLL
     for (u32 k = 0; k < rows * columns; k++)
-        ADD_ELEMENT(&to->a[k % columns], e[k], at.first + k / columns * at.strands, at.flip);
+        ADD_ELEMENT(&to->a[k % columns], t->e[k], at.first + k / columns * at.strands, at.flip);
 }
 INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
     UNROLL
@@ -129,15 +152,15 @@ INLINED void test_columns(adding *k, state *whole, u32 vector, row_source from) 
 #endif
 
 #if PAD
-INLINED void pad_rows(element *e, u32 vector, u32 rows, u32 there) {
+INLINED void pad_rows(tile_part *t, u32 vector, u32 rows, u32 there) {
     UNROLL
     for (u32 k = 1; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < vector; v++)
-        if (k >= there) e[k * vector + v] = pad();
+        if (k >= there) t->e[k * vector + v] = pad();
 }
 #else
-INLINED void pad_rows(element *e, u32 vector, u32 rows, u32 there) {}
+INLINED void pad_rows(tile_part *t, u32 vector, u32 rows, u32 there) {}
 #endif
 
 #include "schedule/strands.h"

@@ -44,8 +44,11 @@
 
 #include "store.h"
 
+BEGINS_EARLY
+
 #define STRANDS(p) ((p)->strands)
 #define FLIP(p)    ((key)(p)->flip)
+#define TILE_ROWS  WIDE_ROWS
 #include "column_states.h"
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
@@ -60,11 +63,11 @@ INLINED void begin_tile(SHARED u8 *to, const GLOBAL element *from, i64 step, u32
 /* Loads `there` rows of a tile from `at` on; `packed` as above. For each of the other rows it loads
  * the row at `at` again, so that all loads start without a branch. */
 INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows, u32 there,
-                       u32 packed, element *e) {
+                       u32 packed, tile_part *t) {
     UNROLL
     for (u32 k = 0; k < rows; k++)
-        load_unit(k < there ? at + (i64)k * step : at, vector, packed, e + k * vector);
-    pad_rows(e, vector, rows, there);
+        load_unit(k < there ? at + (i64)k * step : at, vector, packed, t, k);
+    pad_rows(t, vector, rows, there);
 }
 
 /* A thread's ring of STAGES tiles: one is added while the others are on their way. */
@@ -86,13 +89,13 @@ INLINED void bring_tile(tile_ring *r, i64 step, u32 rows, u32 bytes) {
     r->to = r->to + rows < STAGES * rows ? r->to + rows : 0;
 }
 
-/* Begins the last tile of the ring, and waits for the first one, which e[] has afterwards. */
-INLINED void next_tile(tile_ring *r, i64 step, u32 vector, u32 rows, u32 bytes, element *e) {
+/* Begins the last tile of the ring, and waits for the first one, which *t has afterwards. */
+INLINED void next_tile(tile_ring *r, i64 step, u32 vector, u32 rows, u32 bytes, tile_part *t) {
     bring_tile(r, step, rows, bytes);
     wait_for_copies(STAGES - 1);
     UNROLL
     for (u32 k = 0; k < rows; k++)
-        read_unit(r->room + (r->from + k) * BLOCK * bytes, vector, e + k * vector);
+        read_unit(r->room + (r->from + k) * BLOCK * bytes, vector, t, k);
     r->from = r->from + rows < STAGES * rows ? r->from + rows : 0;
 }
 
@@ -110,7 +113,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     tile_ring r = {ring + threadIdx.x * bytes, at, tiles, 0, 0};
     const row_source from = row_source_of(at, step);
     tile_rows of = {from, first, p->strands, p->values.flip};
-    element e[ELEMENTS];
+    tile_part t;
     adding k;
     state whole[VECTOR];
     begin_columns(&k, vector);
@@ -122,8 +125,8 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         of.from.at += (i64)tiles * tile;
         UNROLL_NOT
         for (; tiles > 0; tiles--) {
-            next_tile(&r, step, vector, rows, bytes, e);
-            add_columns(&k, whole, e, vector, rows, rows, of);
+            next_tile(&r, step, vector, rows, bytes, &t);
+            add_columns(&k, whole, &t, vector, rows, rows, of);
             of.first += rows * p->strands;
         }
     }
@@ -134,14 +137,14 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         UNROLL_NOT
         for (; turn > 0; turn--) {
             if (tiles > 0) {
-                next_tile(&r, step, vector, rows, bytes, e);
+                next_tile(&r, step, vector, rows, bytes, &t);
                 tiles--;
             } else {
                 there = left < rows ? left : rows;
-                load_rows(of.from.at, step, vector, rows, there, packed, e);
+                load_rows(of.from.at, step, vector, rows, there, packed, &t);
             }
             left -= there;
-            add_columns(&k, whole, e, vector, rows, there, of);
+            add_columns(&k, whole, &t, vector, rows, there, of);
             of.first += rows * p->strands;
         }
         if (left == 0) break;
@@ -248,11 +251,13 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
 
 KERNEL wide(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     __shared__ uint4 space[COLUMN_ROOM(VECTOR, WIDE_ROWS) / 2];
+    wait_for_earlier();
     fold_tiles(x, work, out, &plan, VECTOR, WIDE_ROWS, (SHARED u64 *)space);
 }
 
 KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     __shared__ u64 space[COLUMN_ROOM(1, NARROW_ROWS)];
+    wait_for_earlier();
     fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, space);
 }
 
@@ -262,6 +267,7 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     __shared__ u64 scratch[STATE_WORDS * BLOCK];
     const u64 results = plan.slabs * plan.columns;
     const tile_place s = find_tile_place(&plan);
+    wait_for_earlier();
     for (u32 tile = blockIdx.x; tile < plan.tiles; tile += gridDim.x) {
         const u64 nth = (u64)tile * plan.width + s.unit;
         const u32 is_there = s.slab == 0 && nth < results;
@@ -294,24 +300,25 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
 /* Columns of at most WIDE_ROWS elements, a unit for each thread. Sums of f64 are faster as above. */
 #define HAS_FEW (!TESTS_LATER)
 #if HAS_FEW
-#if !defined(FOLD_MOMENTS) && !defined(FOLD_SUM)
+#if !defined(FOLD_MOMENTS) && !defined(FOLD_SQUARES) && !defined(FOLD_SUM)
 #undef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
 #endif
 KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     const u64 column = ((u64)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
     const u32 count = (u32)plan.rows;
+    wait_for_earlier();
     if (column >= plan.columns) return;
     const GLOBAL element *at = x + (plan.x + (i64)column);
     const u32 packed = (size_t)at % sizeof(unit) == 0;
-    element e[WIDE_ROWS * VECTOR];
+    tile_part t;
     adding k;
     state a[VECTOR], whole[VECTOR];
     const row_source from = row_source_of(at, plan.row_step);
     const tile_rows of = {from, 0, plan.strands, plan.values.flip};
-    load_rows(at, plan.row_step, VECTOR, WIDE_ROWS, count, packed, e);
+    load_rows(at, plan.row_step, VECTOR, WIDE_ROWS, count, packed, &t);
     begin_columns(&k, VECTOR);
-    add_columns(&k, whole, e, VECTOR, WIDE_ROWS, count, of);
+    add_columns(&k, whole, &t, VECTOR, WIDE_ROWS, count, of);
     end_columns(&k, whole, VECTOR, of.from, a);
     lower_states(work, out, &plan, 0, column, VECTOR, a);
 }

@@ -10,6 +10,7 @@
  *     read_word(), write_word()    for words that other blocks or the host read or write meanwhile
  *     fused(), square_root()       of doubles, rounded once
  *     high_product()               the upper 64 bits of a product
+ *     prefetch_line()              brings a line into the second-level cache, where the machine PREFETCHES
  *     wait_for_earlier()           what a launch has to do with the one before it, and the one after it; its two
  *                                  halves are let_next_begin() and wait_for_end_of_earlier()
  *
@@ -37,32 +38,34 @@
 #ifndef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
 #endif
-#define BOUNDED            __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
-#define KERNEL             extern "C" __global__ void BOUNDED
-#define HIDDEN             static __device__ void
-#define INLINED            static __forceinline__ __device__
-#define SELDOM             static __noinline__ __device__ /* a call, which keeps its registers to itself */
-#define OUTLINED           SELDOM /* one copy of long code with many callers */
-#define read_word(p)       (*(volatile const u64 *)(p))
-#define write_word(p, v)   ((void)(*(volatile u64 *)(p) = (v)))
-#define fused(a, b, c)     __fma_rn(a, b, c)
-#define square_root(x)     __dsqrt_rn(x)
-#define high_product(a, b) __umul64hi(a, b)
+#define BOUNDED              __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
+#define KERNEL               extern "C" __global__ void BOUNDED
+#define HIDDEN               static __device__ void
+#define INLINED              static __forceinline__ __device__
+#define SELDOM               static __noinline__ __device__ /* a call, which keeps its registers to itself */
+#define OUTLINED             SELDOM /* one copy of long code with many callers */
+#define read_word(p)         (*(volatile const u64 *)(p))
+#define write_word(p, v)     ((void)(*(volatile u64 *)(p) = (v)))
+#define fused(a, b, c)       __fma_rn(a, b, c)
+#define fused_float(a, b, c) __fmaf_rn(a, b, c)
+#define square_root(x)       __dsqrt_rn(x)
+#define high_product(a, b)   __umul64hi(a, b)
 #elif defined(__OPENCL_VERSION__)
 /* PoCL 3.1 loses what a function that is not inlined writes to shared memory. */
 #undef __device__
 #define __device__ static inline __attribute__((always_inline))
 #define UNROLL
 #define UNROLL_NOT
-#define INLINED            __device__
-#define SELDOM             __device__
-#define OUTLINED           __device__
-#define KERNEL             __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
-#define read_word(p)       atomicLoad(p)
-#define write_word(p, v)   atomicStore(p, v)
-#define fused(a, b, c)     fma(a, b, c)
-#define square_root(x)     sqrt(x)
-#define high_product(a, b) mul_hi((u64)(a), (u64)(b))
+#define INLINED              __device__
+#define SELDOM               __device__
+#define OUTLINED             __device__
+#define KERNEL               __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
+#define read_word(p)         atomicLoad(p)
+#define write_word(p, v)     atomicStore(p, v)
+#define fused(a, b, c)       fma(a, b, c)
+#define fused_float(a, b, c) fma(a, b, c)
+#define square_root(x)       sqrt(x)
+#define high_product(a, b)   mul_hi((u64)(a), (u64)(b))
 OVERLOADED u32 atomicAdd(__local u32 *p, u32 v) {
     return atomic_add(p, v);
 }
@@ -72,15 +75,16 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #else
 #define UNROLL
 #define UNROLL_NOT
-#define INLINED            __device__
-#define SELDOM             PURE
-#define OUTLINED           __device__
-#define KERNEL             __global__ void
-#define read_word(p)       atomicLoad(p)
-#define write_word(p, v)   atomicStore(p, v)
-#define fused(a, b, c)     __builtin_fma(a, b, c)
-#define square_root(x)     __builtin_sqrt(x)
-#define high_product(a, b) ((u64)((unsigned __int128)(a) * (b) >> 64))
+#define INLINED              __device__
+#define SELDOM               PURE
+#define OUTLINED             __device__
+#define KERNEL               __global__ void
+#define read_word(p)         atomicLoad(p)
+#define write_word(p, v)     atomicStore(p, v)
+#define fused(a, b, c)       __builtin_fma(a, b, c)
+#define fused_float(a, b, c) __builtin_fmaf(a, b, c)
+#define square_root(x)       __builtin_sqrt(x)
+#define high_product(a, b)   ((u64)((unsigned __int128)(a) * (b) >> 64))
 #endif
 
 #if ABILITY >= 900
@@ -141,6 +145,18 @@ PURE u32 warp_most(u32 w) {
 #else
 #define WARP_AT_ONCE 0
 #endif
+
+#define PREFETCHES HAS_PTX
+#define LINE_BYTES 128u /* of a line of the second-level cache */
+
+/* Has the second-level cache fetch the line that holds an address. */
+INLINED void prefetch_line(const GLOBAL void *at) {
+#if PREFETCHES
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
+#else
+    (void)at;
+#endif
+}
 
 /* Returns w, and hides from the compiler that it does. So the compiler computes values of w anew
  * instead of keeping them in registers that other values need. */

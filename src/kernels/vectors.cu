@@ -42,17 +42,15 @@
 #define VARIES
 #define STRANDS(p) 1u
 #define FLIP(p)    ((key)(p)->flip)
+/* Rows of a tile: 128 bytes of a thread where a state has few registers. */
+#if defined(FOLD_MOMENTS) || defined(FOLD_SQUARES)
+#define TILE_ROWS 4u
+#else
+#define TILE_ROWS 8u
+#endif
 #include "column_states.h"
 
 BEGINS_EARLY
-
-/* Rows of a tile: 128 bytes of a thread where a state has few registers. */
-#if defined(FOLD_MOMENTS)
-#define TILE_ROWS WIDE_ROWS
-#else
-#define TILE_ROWS (2 * WIDE_ROWS)
-#endif
-#define TILE_ELEMENTS (TILE_ROWS * VECTOR > NARROW_ROWS ? TILE_ROWS * VECTOR : NARROW_ROWS)
 
 /* Whether a condition holds for some lane of the warp; where lanes need not keep step, for this thread. */
 #if HAS_BALLOT
@@ -60,16 +58,6 @@ BEGINS_EARLY
 #else
 #define SOME_LANE(condition) (condition)
 #endif
-
-/* Has the second-level cache fetch the line with an address that will be read. */
-#if defined(__CUDACC__)
-#define FETCHES      1
-#define FETCH(where) asm volatile("prefetch.global.L2 [%0];" : : "l"(where))
-#else
-#define FETCHES      0
-#define FETCH(where) ((void)(where))
-#endif
-#define LINE_BYTES 128u
 
 /* Returns the row's number for each place, or NULL where a place is the row's number. */
 __device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan *p) {
@@ -89,14 +77,13 @@ INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 plac
 
 /* Loads the units of the rows with these numbers. `at` is the unit of row 0; `packed` as in load_unit(). */
 INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vector, u32 rows,
-                       u32 packed, const u32 *row_at, element *e) {
+                       u32 packed, const u32 *row_at, tile_part *t) {
     const GLOBAL u8 *first = (const GLOBAL u8 *)at;
     if (packed) UNROLL
     for (u32 k = 0; k < rows; k++)
-        load_unit((const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 1,
-                  e + k * vector);
-    else UNROLL for (u32 k = 0; k < rows; k++) load_unit(
-        (const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 0, e + k * vector);
+        load_unit((const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 1, t, k);
+    else UNROLL for (u32 k = 0; k < rows; k++)
+        load_unit((const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 0, t, k);
 }
 
 /* Returns where rows from a place on are read again. */
@@ -248,7 +235,7 @@ INLINED line_share line_share_of(const vectors_plan *p, u32 column, u32 vector, 
     const u32 lane = threadIdx.x % p->width, unit_bytes = vector * (u32)sizeof(element);
     const u32 line = lane / rows * LINE_BYTES;
     const line_share s = {(i64)line - (i64)(lane * unit_bytes),
-                          FETCHES && p->width >= rows && line < p->width * unit_bytes &&
+                          PREFETCHES && p->width >= rows && line < p->width * unit_bytes &&
                               column - lane * vector + line / (u32)sizeof(element) < p->columns};
     return s;
 }
@@ -265,8 +252,8 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
     const line_share line = line_share_of(p, task.column, vector, rows);
     part_place now = {piece.part, piece.start, piece.from,
                       piece.from, piece.from,  piece.from == piece.start};
-    u32 row_at[TILE_ELEMENTS];
-    element e[TILE_ELEMENTS];
+    u32 row_at[ELEMENTS];
+    tile_part t;
     adding k;
     state a[VECTOR], whole[VECTOR];
     begin_columns(&k, vector);
@@ -307,17 +294,18 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
                     row_at[i] = i < there ? row_at[i] : row_at[0];
             } else
                 number_rows(work, p, now.row, end, rows, row_at);
-            load_tile(at, p, vector, rows, packed, row_at, e);
+            load_tile(at, p, vector, rows, packed, row_at, &t);
             if (p->order) number_rows(work, p, now.row + there, to, rows, row_at);
-            if (there < rows) pad_rows(e, vector, rows, there);
+            if (there < rows) pad_rows(&t, vector, rows, there);
             const tile_rows of = {source_of(at, now.row, work, p), now.row - now.start, STRANDS(p),
                                   p->values.flip};
-            add_columns(&k, whole, e, vector, rows, there, of);
+            add_columns(&k, whole, &t, vector, rows, there, of);
             now.row += there;
             if (are_to_be_tested(&k))
                 test_columns(&k, whole, vector,
                              source_of(at, now.row - untested_rows(&k), work, p));
-            if (line.fetches) FETCH((const GLOBAL u8 *)at + line.at + (u64)ahead * p->row_bytes);
+            if (line.fetches)
+                prefetch_line((const GLOBAL u8 *)at + line.at + (u64)ahead * p->row_bytes);
         }
     }
 }

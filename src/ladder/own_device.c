@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "gpu/gpu.h"
 #include "ladder/machines.h"
-#include "ladder/own_object.h"
+#include "ladder/own.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,10 +37,6 @@ void own_object_settle(struct own_object *o, uintptr_t anchor);
 /* Frees what own_object_read() has allocated, also where it failed. */
 void own_object_forget(struct own_object *o);
 
-/* Fills an array of `count` elements with the operator's identity, or with zeros where the type has none: what the
- * host puts into an output before a launch. It is in ladder/own.c. */
-void own_fill_identity(tally_op op, tally_type type, void *out, size_t count);
-
 /* Returns whether an address lies in the object's shared arrays, or not far past them. */
 bool own_object_is_near(const struct own_object *o, uintptr_t address);
 /* Finds the shared array that an address lies in, or not far past: its name and its span. False where there is

@@ -125,7 +125,7 @@ static void test_stays_lost(void **state) {
     tally_close(c.device); /* the caller's memory went with the context */
 }
 
-/* ---- Heads (src/gpu/queue.h) --------------------------------------------------------------------- */
+/* ---- Heads (src/gpu/heads.h) --------------------------------------------------------------------- */
 
 enum {
     LENGTH = 8192,

@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "gpu/shown.h"
 #include "gpu/source.h"
+#include "gpu/whole.h"
 #include "problem/problem.h"
 #include "problem/shape.h"
 
@@ -252,9 +253,9 @@ static void whole(int machine, const struct problem *p, uint64_t n) {
     const struct inputs in = {
         .x = &any, .y = problem_has(p, MONOID_PRODUCTS) ? &any : NULL, .n = n};
     size_t bytes;
-    must(queue_prepare(queue, p, n, &bytes) == TALLY_OK, "prepared");
+    must(whole_prepare(queue, p, n, &bytes) == TALLY_OK, "prepared");
     struct gpu_memory work = {bytes, NULL};
-    must(queue_enqueue(queue, p, &in, &work, &elsewhere, &any) == TALLY_OK, "under way");
+    must(whole_enqueue(queue, p, &in, &work, &elsewhere, &any) == TALLY_OK, "under way");
 }
 
 /* The same, without its NaNs. */
@@ -348,10 +349,10 @@ static void take_heads(void) {
     struct problem p;
     size_t bytes;
     must(problem_plan(&asked, &p) == TALLY_OK, "a problem");
-    must(queue_prepare(&queues[LARGE], &p, in.n, &bytes) == TALLY_OK, "prepared");
+    must(whole_prepare(&queues[LARGE], &p, in.n, &bytes) == TALLY_OK, "prepared");
     struct gpu_memory work = {bytes, NULL};
     for (size_t i = 0; i <= HEADS; i++)
-        must(queue_enqueue(&queues[LARGE], &p, &in, &work, &workspaces[i], &any) == TALLY_OK,
+        must(whole_enqueue(&queues[LARGE], &p, &in, &work, &workspaces[i], &any) == TALLY_OK,
              "under way");
 }
 

@@ -1,5 +1,5 @@
 /*
- * two_sum.h - additions of doubles whose errors are not lost, and the way to a shorter float that rounds once.
+ * two_sum.h - additions whose errors are not lost, and the way to a shorter float that rounds once.
  *
  * Before including this header, include dialect.h.
  */
@@ -9,6 +9,13 @@
 /* Returns a + b, rounded, and its error. An infinity or a NaN makes the error a NaN. */
 PURE double two_sum(double a, double b, double *error) {
     const double sum = a + b, t = sum - a;
+    *error = (a - (sum - t)) + (b - t);
+    return sum;
+}
+
+/* Does the same with floats. */
+PURE float two_sum_float(float a, float b, float *error) {
+    const float sum = a + b, t = sum - a;
     *error = (a - (sum - t)) + (b - t);
     return sum;
 }

@@ -8,7 +8,15 @@
 #define TALLY_SCHEDULE_LEVELS_H
 
 #define STRIKES 1u  /* failures of plain sums in a piece after which they are not tried again */
-#define ADDED   64u /* elements that a lane adds between two tests for exactness */
+#define ADDED   64u /* elements that a lane adds at a time, at most */
+/* So many times ADDED elements, up to 2^BATCH_POWER, it adds between two tests for exactness: what is in floats takes
+ * doubles then. */
+#if HAS_PLAIN && SUMS_IN_FLOATS
+#define BATCH_POWER 9
+#else
+#define BATCH_POWER 6
+#endif
+#define BATCH_TURNS (1u << (BATCH_POWER - 6))
 
 /* Precision levels, from cheap to exact, of which a state has those that its HAS_...s say, and PLAIN. APPROXIMATE: sums
  * have a bound, and Ziv's rounding test decides. PLAIN: additions without errors, as exponents show; of f64
@@ -20,32 +28,39 @@ PURE u32 power_for(u32 n) {
     return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
 }
 
-/* Adds the packs of CHUNKS chunks, from that at *c on, to a batch; *c is behind them afterwards. Where all lie in the
+/* Adds the packs of CHUNKS chunks, from that at *c on, to the batch; *c is behind them afterwards. Where all lie in the
  * range, and it is `is_long`, they are all under way at once. Sums, which take longer than extremes, have the next ones
  * brought nearer meanwhile. */
-INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step, u32 is_long) {
-    batch k;
-    begin_at(&k, r, *c);
+INLINED void add_chunks(batch *k, const pack_range *r, u32 *c, u32 step, u32 is_long) {
     if (is_long && LONG_LOADS > LOADS &&
         warp_votes(*c >= r->from && *c + ((LONG_LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
         pack p[LONG_LOADS];
         load_packs(p, LONG_LOADS, step, r, *c);
         if (HAS_PLAIN && step == PACK * WARP) prefetch_packs(LONG_LOADS, r, *c);
-        add_packs(&k, p, LONG_LOADS, step, *c);
+        add_packs(k, p, LONG_LOADS, step, *c);
         *c += LONG_LOADS * step;
-        return k;
+        return;
     }
     UNROLL_NOT
     for (u32 n = 0; n < CHUNKS && warp_votes(*c < r->to); n++, *c += LOADS * step) {
         pack p[LOADS];
         if (warp_votes(*c >= r->from && *c + ((LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
             load_packs(p, LOADS, step, r, *c);
-            add_packs(&k, p, LOADS, step, *c);
+            add_packs(k, p, LOADS, step, *c);
         } else {
             load_packs_in_range(p, LOADS, step, r, *c);
-            add_packs_in_range(&k, p, LOADS, step, r, *c);
+            add_packs_in_range(k, p, LOADS, step, r, *c);
         }
     }
+}
+
+/* Returns the batch of the packs from that at *c on, up to BATCH_TURNS times as many; *c is behind them afterwards. */
+INLINED batch add_batch(const pack_range *r, u32 *c, u32 step, u32 is_long) {
+    batch k;
+    begin_at(&k, r, *c);
+    UNROLL_NOT
+    for (u32 turn = 0; turn < BATCH_TURNS && (BATCH_TURNS == 1 || warp_votes(*c < r->to)); turn++)
+        add_chunks(&k, r, c, step, is_long);
     return k;
 }
 
@@ -55,10 +70,10 @@ INLINED batch add_chunks(const pack_range *r, u32 *c, u32 step, u32 is_long) {
 INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *precision,
                      u32 *strikes) {
     if (HAS_COMPENSATED && may_approximate) {
-        got->tag |= plain_sum_is_exact(k, 6) ? 0 : TAG_APPROXIMATE;
+        got->tag |= plain_sum_is_exact(k, BATCH_POWER) ? 0 : TAG_APPROXIMATE;
         return *precision;
     }
-    if (warp_votes(!plain_sum_is_exact(k, 6)) == 0) return *precision;
+    if (warp_votes(!plain_sum_is_exact(k, BATCH_POWER)) == 0) return *precision;
     if (!HAS_COMPENSATED) *precision = DOUBLE_DOUBLE;
     if (HAS_COMPENSATED && (*strikes)++ >= STRIKES) *precision = COMPENSATED;
     return HAS_COMPENSATED ? COMPENSATED : DOUBLE_DOUBLE;
@@ -69,7 +84,7 @@ INLINED batch add_compensated_chunks(const pack_range *r, u32 c, u32 step) {
     batch k;
     begin(&k, 0);
     UNROLL_NOT
-    for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+    for (u32 n = 0; n < BATCH_TURNS * CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
         pack t[LOADS];
         load_packs_in_range(t, LOADS, step, r, c);
         UNROLL
@@ -87,7 +102,7 @@ INLINED batch add_compensated_chunks(const pack_range *r, u32 c, u32 step) {
 INLINED state add_double_double_chunks(const pack_range *r, u32 c, u32 step) {
     state mine = none();
     UNROLL_NOT
-    for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+    for (u32 n = 0; n < BATCH_TURNS * CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
         pack t[LOADS];
         load_packs_in_range(t, LOADS, step, r, c);
         UNROLL
@@ -107,8 +122,9 @@ INLINED void add_at_level(state *got, u32 level, const pack_range *r, u32 c, u32
                           u32 *precision) {
     if (HAS_COMPENSATED && level == COMPENSATED) {
         const batch k = add_compensated_chunks(r, c, step);
-        *got = finish(&k, 0);
-        if (warp_votes(!compensated_sum_is_exact(&k, 6)) != 0) *precision = level = DOUBLE_DOUBLE;
+        *got = finish_compensated(&k);
+        if (warp_votes(!compensated_sum_is_exact(&k, BATCH_POWER)) != 0)
+            *precision = level = DOUBLE_DOUBLE;
     }
     if (level == DOUBLE_DOUBLE) *got = add_double_double_chunks(r, c, step);
 }
@@ -137,11 +153,11 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 m
         state got = none();
         u32 level = *precision;
         if (*precision == PLAIN) {
-            const batch k = add_chunks(r, &c, step, is_long);
+            const batch k = add_batch(r, &c, step, is_long);
             got = finish(&k, first);
             level = level_of(&k, may_approximate, &got, precision, strikes);
         } else
-            c += CHUNKS * LOADS * step;
+            c += BATCH_TURNS * CHUNKS * LOADS * step;
         add_at_level(&got, level, r, base, step, precision);
         mine = merge(mine, got);
     }
@@ -149,10 +165,18 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 m
 }
 
 #if HAS_SQUARES
+#define ADD_NEAR(e, inside)                                                                        \
+    do {                                                                                           \
+        if (SQUARES_IN_FLOATS)                                                                     \
+            add_near(&near, e, inside);                                                            \
+        else                                                                                       \
+            add_approximate(&s, e, inside, tells);                                                 \
+    } while (0)
 /* Returns near sums of the lane's part of a range, as add_part() does. */
 INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
     const u32 step = (u32)PACK << t;
     state s = none();
+    near_squares near = {0, 0};
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
     UNROLL_NOT
     while (warp_votes(c < r->to)) {
@@ -164,7 +188,7 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
             for (u32 i = 0; i < LONG_LOADS; i++)
                 UNROLL
             for (u32 j = 0; j < PACK; j++)
-                add_approximate(&s, p[i].e[j], 1, tells);
+                ADD_NEAR(p[i].e[j], 1);
             c += LONG_LOADS * step;
         } else {
             load_packs_in_range(p, LOADS, step, r, c);
@@ -173,10 +197,11 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
                 UNROLL
             for (u32 j = 0; j < PACK; j++) {
                 const u32 o = c + i * step + j;
-                add_approximate(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from), tells);
+                ADD_NEAR(p[i].e[j], o < r->to && (i > 0 || o >= r->from));
             }
             c += LOADS * step;
         }
+        if (SQUARES_IN_FLOATS) end_near(&near, &s);
     }
     return s;
 }

@@ -14,7 +14,6 @@
 #define LONG_LOADS                                                                                 \
     (CHUNKS * LOADS <= 8 ? CHUNKS * LOADS                                                          \
                          : LOADS) /* those of long rows: all of these, if they fit registers */
-#define LINE      128u            /* bytes of a line of the second-level cache */
 #define WARPS     ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG  5
 #define PART_MOST (1u << 31) /* pieces have fewer elements (rows.c) */
@@ -133,12 +132,9 @@ INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, co
 /* Has the lines brought into the second-level cache that the warp takes after `count` packs of each lane at c, which are
  * at the end of a row those of its next one. All lanes of the warp call this. */
 INLINED void prefetch_packs(u32 count, const pack_range *r, u32 c) {
-#if HAS_PTX
-    const u32 lane = threadIdx.x % WARP, line = LINE / (u32)sizeof(element);
+    const u32 lane = threadIdx.x % WARP, line = LINE_BYTES / (u32)sizeof(element);
     const u32 at = c - lane * PACK + count * WARP * PACK + lane * line;
-    if (lane * line < count * WARP * PACK && at < r->high)
-        asm volatile("prefetch.global.L2 [%0];" : : "l"(r->x + at));
-#endif
+    if (PREFETCHES && lane * line < count * WARP * PACK && at < r->high) prefetch_line(r->x + at);
 }
 
 /* Begins with the range's elements from c on. */

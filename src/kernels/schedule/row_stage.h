@@ -136,7 +136,7 @@ INLINED void add_staged_again(const staged_row *r, u32 is_plain, const batch *pl
         batch k;
         begin(&k, 0);
         STAGED_ELEMENTS(r, ((void)o, add_compensated(&k, e, 1)));
-        *got = finish(&k, 0);
+        *got = finish_compensated(&k);
         if (warp_votes(!compensated_sum_is_exact(&k, power)) != 0) *precision = DOUBLE_DOUBLE;
     }
     if (*precision == DOUBLE_DOUBLE) {
@@ -162,7 +162,12 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     state got = none();
 #if HAS_SQUARES
     if (*precision == APPROXIMATE) {
-        STAGED_ELEMENTS(&r, ((void)o, add_approximate(&got, e, 1, 0)));
+        near_squares near = {0, 0};
+        if (SQUARES_IN_FLOATS && n <= (NEAR_MOST - PACK) << t) {
+            STAGED_ELEMENTS(&r, ((void)o, add_near(&near, e, 1)));
+            end_near(&near, &got);
+        } else
+            STAGED_ELEMENTS(&r, ((void)o, add_approximate(&got, e, 1, 0)));
         return got;
     }
 #endif

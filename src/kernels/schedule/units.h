@@ -2,7 +2,8 @@
  * units.h - results side by side: units of neighbouring columns that a thread loads and stores at once, and where their rows
  * lie.
  *
- * Before including this header, include operators.h and store.h. Where rows may come in an order, define GATHERS.
+ * Before including this header, define TILE_ROWS, the rows of a thread's part of a tile, and include operators.h and
+ * store.h. Where rows may come in an order, define GATHERS.
  */
 #ifndef TALLY_SCHEDULE_UNITS_H
 #define TALLY_SCHEDULE_UNITS_H
@@ -14,9 +15,9 @@
 #define LONG   0
 #define VECTOR 4u
 #endif
-/* Rows that are on their way before one is added. */
-#define WIDE_ROWS 4u
-#if defined(FOLD_MOMENTS)
+/* Rows that are on their way before one is added: what it takes to begin a tile is spread over 16 elements or more. */
+#define WIDE_ROWS (sizeof(element) == 2 ? 8u : 4u)
+#if defined(FOLD_MOMENTS) || defined(FOLD_SQUARES)
 #define NARROW_ROWS 8u
 #else
 #define NARROW_ROWS (LONG ? 8u : 16u)
@@ -24,7 +25,7 @@
 #define BATCH     32u /* tiles between two tests for lost bits */
 #define ROWS_MOST 4u  /* rows that add_slowly() loads at once */
 #define JOINED    4u  /* states of chunks that `join` loads at once */
-#define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
+#define ELEMENTS  (TILE_ROWS * VECTOR > NARROW_ROWS ? TILE_ROWS * VECTOR : NARROW_ROWS)
 
 /* Where rows lie that are read again: row k at at[k * step]; with an order, at at[order[k] * step]. */
 typedef struct row_source {
@@ -76,32 +77,46 @@ typedef union unit {
     u64 bits;
 #endif
     element e[VECTOR];
+    u32 pair[(VECTOR * sizeof(element) + 3) / 4];
 } unit;
 
-/* Loads a unit; `packed`: units lie at multiples of their size. */
-__device__ void load_unit(const GLOBAL element *from, u32 vector, u32 packed, element *to) {
+/* A thread's part of a tile: element k * vector + v is that of row k and column v. Elements of 16 bits stay in pairs, as they
+ * come, so that what is done to both at once needs no other instruction. */
+typedef union tile_part {
+    element e[ELEMENTS];
+    u32 pair[(ELEMENTS * sizeof(element) + 3) / 4];
+} tile_part;
+
+INLINED void put_unit(tile_part *t, u32 row, unit u) {
+    UNROLL
+    for (u32 v = 0; v < VECTOR; v++)
+        if (sizeof(element) != 2)
+            t->e[row * VECTOR + v] = u.e[v];
+        else if (v % 2 == 0)
+            t->pair[row * (VECTOR / 2) + v / 2] = u.pair[v / 2];
+}
+
+/* Loads a unit, as a row of the tile; `packed`: units lie at multiples of their size. */
+__device__ void load_unit(const GLOBAL element *from, u32 vector, u32 packed, tile_part *t,
+                          u32 row) {
     if (vector > 1 && packed) {
         unit u;
         u.bits = ((const GLOBAL unit *)from)->bits;
-        UNROLL
-        for (u32 v = 0; v < VECTOR; v++)
-            to[v] = u.e[v];
+        put_unit(t, row, u);
     } else {
         UNROLL
         for (u32 v = 0; v < vector; v++)
-            to[v] = from[v];
+            t->e[row * vector + v] = from[v];
     }
 }
 
-INLINED void read_unit(const SHARED u8 *from, u32 vector, element *to) {
+INLINED void read_unit(const SHARED u8 *from, u32 vector, tile_part *t, u32 row) {
     if (vector > 1) {
         unit u;
         u.bits = ((const SHARED unit *)from)->bits;
-        UNROLL
-        for (u32 v = 0; v < VECTOR; v++)
-            to[v] = u.e[v];
+        put_unit(t, row, u);
     } else
-        to[0] = *(const SHARED element *)from;
+        t->e[row] = *(const SHARED element *)from;
 }
 
 /* Writes a value's bits of neighbouring columns, by stores of 16 bytes where they lie side by side from a multiple of

@@ -75,7 +75,7 @@ PURE double base_of(const batch *b, u32 v) {
 #endif
 
 /* Makes *to the state of column v's elements in this batch alone. */
-INLINED void batch_state(const batch *b, u32 v, state *to) {
+INLINED void batch_state(const batch *b, u32 columns, u32 v, state *to) {
     *to = none();
     to->sum.s = b->sum[v];
     to->sum.e = b->error[v];
@@ -93,38 +93,13 @@ INLINED void batch_state(const batch *b, u32 v, state *to) {
 #endif
 }
 
-/* Merges the batch's states of all columns into the whole states, and clears the batch. */
-INLINED void flush_batch(batch *b, u32 columns, state *whole) {
-    UNROLL
-    for (u32 v = 0; v < columns; v++) {
-        state more;
-        batch_state(b, v, &more);
-        if (b->before)
-            whole[v] = merge(whole[v], more);
-        else
-            whole[v] = more;
-    }
-    b->before = 1;
-    begin_batch(b, columns);
-}
-
-/* Makes a[] the columns' final states, of the whole and the last batch. */
-INLINED void end_batch(batch *b, u32 columns, state *whole, state *a) {
-    if (b->before && b->used) flush_batch(b, columns, whole);
-    UNROLL
-    for (u32 v = 0; v < columns; v++) {
-        if (b->before)
-            a[v] = whole[v];
-        else
-            batch_state(b, v, &a[v]);
-    }
-}
+#include "batches.h"
 
 #if !LONG
-INLINED void bound_magnitudes(const element *e, u32 count, u32 *most, u32 *least) {
+INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *least) {
     UNROLL
     for (u32 k = 0; k < count; k++)
-        note_magnitude(float_bits(widen(e[k])), most, least);
+        note_magnitude(float_bits(widen(t->e[k])), most, least);
 }
 #endif
 
@@ -144,14 +119,14 @@ PURE double add_below(double x, double *square, double *rest) {
 #define FAR 450 /* the largest magnitude of elements' exponents */
 /* Opens each column's window for elements up to four times as large as its largest one here.
  * Returns 0 where that is too large, or too small. */
-INLINED u32 open_window(batch *b, u32 columns, const element *e, u32 count, const u32 *most) {
+INLINED u32 open_window(batch *b, u32 columns, const tile_part *t, u32 count, const u32 *most) {
     u32 fits = 1;
     UNROLL
     for (u32 v = 0; v < columns; v++) {
         u64 bits = 0;
         UNROLL
         for (u32 k = v; k < count; k += columns)
-            bits |= double_bits(e[k]);
+            bits |= double_bits(t->e[k]);
         const u32 field = bits << 1 == 0 ? 0 : (most[v] >> 20) + 2;
         fits &= field == 0 || (field >= 1023 - FAR && field <= 1023 + FAR);
         b->high[v] = field;
@@ -186,33 +161,16 @@ INLINED u32 open_window(batch *b, u32 columns, u32 most, u32 least) {
 }
 #endif
 
-/* Adds a tile that fits no batch to the whole. */
-INLINED void add_all_slowly(batch *b, state *whole, u32 columns, u32 count, row_source from) {
-    UNROLL
-    for (u32 v = 0; v < columns; v++) {
-        if (!b->before) whole[v] = none();
-        add_slowly(column_of(from, v), count, &whole[v]);
-    }
-    b->before = 1;
-    begin_batch(b, columns);
-}
-
-/* Notes that a tile of `rows` rows is in the batch. */
-PURE void count_tile(batch *b, u32 rows) {
-    b->room -= rows;
-    b->used = 1;
-}
-
 #if HAS_SQUARES && LONG
 /* Returns whether a tile does not fit the columns' windows; most[v] becomes the upper half of the largest magnitude. */
-INLINED u32 is_outside(const batch *b, const element *e, u32 columns, u32 rows, u32 *most) {
+INLINED u32 is_outside(const batch *b, const tile_part *t, u32 columns, u32 rows, u32 *most) {
     u32 outside = b->room < rows;
     UNROLL
     for (u32 v = 0; v < columns; v++) {
         most[v] = 0;
         UNROLL
         for (u32 k = 0; k < rows; k++) {
-            const u32 magnitude = (u32)(double_bits(e[k * columns + v]) >> 32) & 0x7fffffffu;
+            const u32 magnitude = (u32)(double_bits(t->e[k * columns + v]) >> 32) & 0x7fffffffu;
             most[v] = magnitude > most[v] ? magnitude : most[v];
         }
         outside |= most[v] >> 20 > b->high[v];
@@ -221,13 +179,13 @@ INLINED u32 is_outside(const batch *b, const element *e, u32 columns, u32 rows, 
 }
 
 /* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
-INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
     u32 most[VECTOR];
     u64 lost = 0;
-    if (is_outside(b, e, columns, rows, most)) {
+    if (is_outside(b, t, columns, rows, most)) {
         if (b->used) flush_batch(b, columns, whole);
-        if (!open_window(b, columns, e, rows * columns, most)) {
+        if (!open_window(b, columns, t, rows * columns, most)) {
             add_all_slowly(b, whole, columns, count, from);
             return;
         }
@@ -237,11 +195,13 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
     for (u32 k = 0; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < columns; v++) {
-        const double x = e[k * columns + v], before = b->sum[v];
-        b->sum[v] += x;
-        const double error = x + (before - b->sum[v]);
-        b->error[v] += error;
-        lost |= double_bits(error);
+        const double x = t->e[k * columns + v], before = b->sum[v];
+        if (HAS_SUM) {
+            b->sum[v] += x;
+            const double error = x + (before - b->sum[v]);
+            b->error[v] += error;
+            lost |= double_bits(error);
+        }
         lost |= double_bits(add_below(x, &b->square[v], &b->rest[v]));
     }
     UNROLL
@@ -249,43 +209,45 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
         if (b->high[v] == 0) /* it takes zeros; squares of subnormal numbers are lost */
             UNROLL
     for (u32 k = 0; k < rows; k++)
-        lost |= double_bits(e[k * columns + v]) << 1;
+        lost |= double_bits(t->e[k * columns + v]) << 1;
     b->rough |= (u32)(lost | lost >> 32);
 }
 
 #elif HAS_SQUARES
 /* Adds a tile to sums, and to squares above the batch's base. */
-INLINED void add_above_base(batch *b, const element *e, u32 columns, u32 rows) {
+INLINED void add_above_base(batch *b, const tile_part *t, u32 columns, u32 rows) {
     UNROLL
     for (u32 k = 0; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < columns; v++) {
-        const double x = (double)widen(e[k * columns + v]);
-        b->sum[v] += x;
+        const double x = (double)widen(t->e[k * columns + v]);
+        if (HAS_SUM) b->sum[v] += x;
         add_below(x, &b->square[v], &b->rest[v]);
     }
 }
 
 /* Adds a tile to sums and squares with their errors. */
-INLINED void add_with_errors(batch *b, const element *e, u32 columns, u32 rows) {
+INLINED void add_with_errors(batch *b, const tile_part *t, u32 columns, u32 rows) {
     UNROLL
     for (u32 k = 0; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < columns; v++) {
-        const double x = (double)widen(e[k * columns + v]);
+        const double x = (double)widen(t->e[k * columns + v]);
         double error;
-        b->sum[v] = two_sum(b->sum[v], x, &error);
-        b->error[v] += error;
+        if (HAS_SUM) {
+            b->sum[v] = two_sum(b->sum[v], x, &error);
+            b->error[v] += error;
+        }
         b->square[v] = two_sum(b->square[v], x * x, &error);
         b->rest[v] += error;
     }
 }
 
 /* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
-INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
     u32 most = NO_MOST, least = NO_LEAST;
-    bound_magnitudes(e, rows * columns, &most, &least);
+    bound_magnitudes(t, rows * columns, &most, &least);
     if (most > b->most || least < b->least || b->room < rows) {
         if (b->used) flush_batch(b, columns, whole);
         if (!open_window(b, columns, most, least)) {
@@ -295,17 +257,17 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
     }
     count_tile(b, rows);
     if (b->base != 0)
-        add_above_base(b, e, columns, rows);
+        add_above_base(b, t, columns, rows);
     else
-        add_with_errors(b, e, columns, rows);
+        add_with_errors(b, t, columns, rows);
 }
 
 #else
 /* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
-INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
     u32 most = b->most, least = b->least;
-    bound_magnitudes(e, rows * columns, &most, &least);
+    bound_magnitudes(t, rows * columns, &most, &least);
     const i32 spread = spread_of(most, least, OF_SEVERAL_SUMS);
     const u32 is_exact = compensated_sums_are_exact(spread, BATCH_LOG);
     if (b->room < rows || !is_exact) {
@@ -323,36 +285,18 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
         for (u32 k = 0; k < rows; k++)
             UNROLL
         for (u32 v = 0; v < columns; v++)
-            b->sum[v] += (double)widen(e[k * columns + v]);
+            b->sum[v] += (double)widen(t->e[k * columns + v]);
     } else {
         UNROLL
         for (u32 k = 0; k < rows; k++)
             UNROLL
         for (u32 v = 0; v < columns; v++) {
             double error;
-            b->sum[v] = two_sum(b->sum[v], (double)widen(e[k * columns + v]), &error);
+            b->sum[v] = two_sum(b->sum[v], (double)widen(t->e[k * columns + v]), &error);
             b->error[v] += error;
         }
     }
 }
 #endif
-
-/* ---- A thread's columns (column_states.h) ---- */
-
-typedef struct adding {
-    batch b;
-} adding;
-
-INLINED void begin_columns(adding *k, u32 vector) {
-    k->b.before = 0;
-    begin_batch(&k->b, vector);
-}
-INLINED void add_columns(adding *k, state *whole, const element *e, u32 vector, u32 rows, u32 there,
-                         tile_rows at) {
-    add_tile(&k->b, whole, e, vector, rows, there, at.from);
-}
-INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
-    end_batch(&k->b, vector, whole, a);
-}
 
 #endif

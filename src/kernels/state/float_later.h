@@ -16,13 +16,13 @@ PURE void copy_sum(const state *from, state *to) {
 
 /* Adds a tile to the states a[]. Returns not 0 if a double-double lost a bit. large[v] becomes at
  * least the upper half of column v's second double in magnitude. */
-INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 *large) {
+INLINED u64 add_tile(state *a, const tile_part *t, u32 columns, u32 rows, u32 *large) {
     u64 wrong = 0;
     UNROLL
     for (u32 k = 0; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < columns; v++) {
-        wrong |= add_finite((double)widen(e[k * columns + v]), &a[v]);
+        wrong |= add_finite((double)widen(t->e[k * columns + v]), &a[v]);
         const u32 rest = (u32)(double_bits(a[v].sum.e) >> 32) & 0x7fffffffu;
         large[v] = rest > large[v] ? rest : large[v];
     }
@@ -75,9 +75,9 @@ INLINED void begin_columns(adding *k, u32 vector) {
     k->before = 0;
     begin_later(k);
 }
-INLINED void add_columns(adding *k, state *whole, const element *e, u32 vector, u32 rows, u32 there,
-                         tile_rows at) {
-    k->wrong |= add_tile(k->a, e, vector, rows, k->large);
+INLINED void add_columns(adding *k, state *whole, const tile_part *t, u32 vector, u32 rows,
+                         u32 there, tile_rows at) {
+    k->wrong |= add_tile(k->a, t, vector, rows, k->large);
     k->count += there;
     k->tiles++;
 }

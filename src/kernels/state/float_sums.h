@@ -2,8 +2,8 @@
  * float_sums.h - the exact sums of floats side by side; with FOLD_MOMENTS those of their squares, too: a double-double each,
  * and notes of infinities and NaNs. README.md says what a state defines. float_batches.h and float_later.h add tiles to it.
  *
- * Before including this header, include widen.h, doubles.h, certain/batch.h and schedule/units.h,
- * and define VALUES, the type of the plan that says which values are wanted.
+ * Before including this header, define TILE_ROWS (schedule/units.h) and VALUES, the type of the plan that says which
+ * values are wanted, and include widen.h, doubles.h, certain/batch.h and schedule/units.h.
  */
 #ifndef TALLY_STATE_FLOAT_SUMS_H
 #define TALLY_STATE_FLOAT_SUMS_H
@@ -14,30 +14,41 @@ typedef struct lowered {
     u32 lost;
 } lowered;
 
-#if defined(FOLD_MOMENTS)
+#if defined(FOLD_MOMENTS) || defined(FOLD_SQUARES)
 #define HAS_SQUARES 1
-#define STATE_WORDS 5
 #else
 #define HAS_SQUARES 0
-#define STATE_WORDS 3
+#endif
+#if defined(FOLD_SQUARES)
+#define HAS_SUM 0
+#else
+#define HAS_SUM 1
+#endif
+#if defined(TYPE_F32)
+#define IS_F32 1
+#else
+#define IS_F32 0
 #endif
 #define PAD        1
 #define NEVER_LOST NULL
 #define TESTS_EXPONENTS                                                                            \
     (HAS_SQUARES || !LONG) /* tiles' exponents are tested before they are added */
-#if !HAS_SQUARES
-#define BATCH_ROWS 256u
-#elif LONG
-#define BATCH_ROWS 32u
+/* A batch has at most 2^BATCH_LOG rows. */
+#if defined(IN_FLOATS)
+#define BATCH_LOG (HAS_SQUARES ? 6 : 7)
+#elif HAS_SQUARES
+#define BATCH_LOG (LONG ? 5 : 6)
 #else
-#define BATCH_ROWS 64u
+#define BATCH_LOG 8
 #endif
-#if !LONG
-/* A batch has at most 2^BATCH_LOG rows (certain/batch.h). */
-#define BATCH_LOG (HAS_SQUARES ? 6 : 8)
-/* Fails to compile unless that is so. */
-typedef char batches_are_short_enough[BATCH_ROWS <= 1u << BATCH_LOG ? 1 : -1];
+#define BATCH_ROWS (1u << BATCH_LOG)
+/* The squares of batches in floats may be off by a bound of their own. */
+#if HAS_SQUARES && defined(IN_FLOATS)
+#define SQUARES_ARE_OFF 1
+#else
+#define SQUARES_ARE_OFF 0
 #endif
+#define STATE_WORDS (3 + (HAS_SQUARES && HAS_SUM ? 2 : SQUARES_ARE_OFF))
 
 /* Flags of `seen` besides PAIR_...s.
  *
@@ -76,17 +87,19 @@ PURE u64 pair_word(const pair *p, u32 k) {
 typedef struct state {
     pair sum;
     double square, rest;
+    double off; /* how far `square` may be off at most, where SQUARES_ARE_OFF; else 0 */
 } state;
 
 PURE state none(void) {
-    const state a = {no_pair(), 0, 0};
+    const state a = {no_pair(), 0, 0, 0};
     return a;
 }
 
 /* The square of an f64 is a double-double, if it is not too small (lift.h). */
 PURE u64 add_finite(double x, state *a) {
     const double square = x * x;
-    u64 wrong = pair_add(x, &a->sum.s, &a->sum.e) | pair_add(square, &a->square, &a->rest);
+    u64 wrong = HAS_SUM ? pair_add(x, &a->sum.s, &a->sum.e) : 0;
+    wrong |= pair_add(square, &a->square, &a->rest);
     if (!LONG) return wrong;
     wrong |= pair_add(fused(x, x, -square), &a->square, &a->rest);
     return wrong | (x != 0 && exponent_field(square) < 1023 - 960);
@@ -112,17 +125,35 @@ PURE state merge(state a, state b) {
     if (b.sum.e != 0) rough |= pair_add(b.sum.e, &a.sum.s, &a.sum.e); /* 0 would make 0 of -0 */
     rough |= pair_add(b.square, &a.square, &a.rest) | pair_add(b.rest, &a.square, &a.rest);
     if (rough != 0) a.sum.seen |= ROUGH;
+    if (SQUARES_ARE_OFF) a.off = (a.off + b.off) * (1 + 0x1p-50);
     settle_pairs(&a);
     return a;
 }
 
+#if HAS_SUM
 PURE u64 state_word(const state *a, u32 k) {
     return k > 2 ? double_bits(k == 3 ? a->square : a->rest) : pair_word(&a->sum, k);
 }
 PURE state state_of_words(const u64 *words) {
-    const state a = {pair_of_words(words), double_from(words[3]), double_from(words[4])};
+    const state a = {pair_of_words(words), double_from(words[3]), double_from(words[4]), 0};
     return a;
 }
+#else
+PURE u64 state_word(const state *a, u32 k) {
+    return k == 0   ? double_bits(a->square)
+           : k == 1 ? double_bits(a->rest)
+           : k == 2 ? a->sum.seen
+                    : double_bits(a->off);
+}
+PURE state state_of_words(const u64 *words) {
+    state a = none();
+    a.square = double_from(words[0]);
+    a.rest = double_from(words[1]);
+    a.sum.seen = (u32)words[2];
+    if (SQUARES_ARE_OFF) a.off = double_from(words[3]);
+    return a;
+}
+#endif
 
 #elif LONG /* ---- sums of f64, within a bound ---- */
 
@@ -231,22 +262,23 @@ SELDOM void add_slowly(row_source from, u32 count, state *a) {
 PURE u64 squares_value(state a, u32 special, double rough, u64 n, u32 op, u32 to, double ddof,
                        u32 *lost) {
     const float_format f = format_of(to);
-    const ball sum = {a.square, a.rest, rough * a.square};
+    const ball sum = {a.square, a.rest, rough * a.square + a.off};
     if (special && (op == VAR || op == STD || special & PAIR_NAN)) return float_nan_bits(f);
     if (special) return float_infinity_bits(f, 0);
     if (op == VAR || op == STD)
         return variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD, to, rough,
                               lost);
-    if (op == NORM2) return norm_value(a.square, a.rest, to, rough * a.square, lost);
-    return rough == 0 ? doubles_value(a.square, a.rest, n, 0, to, 0, lost)
+    if (op == NORM2) return norm_value(a.square, a.rest, to, sum.b, lost);
+    return sum.b == 0 ? doubles_value(a.square, a.rest, n, 0, to, 0, lost)
                       : ball_value(sum, to, lost);
 }
 
 PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 exponent, lowered *r) {
     const u32 special = a->sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
     const double rough = a->sum.seen & ROUGH ? rough_bound(n) : 0;
-    r->lost = (a->sum.seen & ROUGH && a->square == 0) || (a->sum.seen & PAIR_LOST) != 0;
-    if (rough != 0)
+    r->lost =
+        ((a->sum.seen & ROUGH || a->off != 0) && a->square == 0) || (a->sum.seen & PAIR_LOST) != 0;
+    if (rough != 0 || a->off != 0)
         TALLY_PATH("rough sums");
     else
         TALLY_PATH("exact sums");
@@ -296,6 +328,23 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
     return r;
 }
 
+#if HAS_SQUARES && !LONG
+/* Returns whether the root of a sum of squares q, which is off by at most `off` and by its own rounding, decides the norm.
+ * As |sqrt(Q) - sqrt(q)| = |Q - q| / (sqrt(Q) + sqrt(q)), the root is off by less than off / sqrt(q). */
+PURE u32 quick_norm(const state *a, u32 op, u32 to, u64 *bits) {
+    const double q = a->square + a->rest, v = square_root(q), off = a->off / v + v * 0x1p-50;
+    if (op != NORM2 || a->sum.seen != 0 || !(q > 0x1p-900 && q < 0x1p900) ||
+        !rounds_the_same(v - off, v + off, to, bits))
+        return 0;
+    TALLY_PATH("a quick norm");
+    return 1;
+}
+#else
+PURE u32 quick_norm(const state *a, u32 op, u32 to, u64 *bits) {
+    return 0;
+}
+#endif
+
 #if defined(TYPE_F64)
 #if HAS_SQUARES
 #define IS_OFF(a) 0
@@ -344,12 +393,7 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
         TALLY_PATH("a quick variance");
         return 1;
     }
-    if (op == NORM2 && a->sum.seen == 0 && to == F32 &&
-        quick_float(square_root(a->square + a->rest), bits)) {
-        TALLY_PATH("a quick norm");
-        return 1;
-    }
-    return 0;
+    return quick_norm(a, op, to, bits);
 }
 #else
 PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
@@ -358,7 +402,7 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
 #endif
 #else
 PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
-    return 0;
+    return quick_norm(a, op, to, bits);
 }
 #endif
 

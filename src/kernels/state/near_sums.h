@@ -42,6 +42,38 @@ INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
     s->w[SQUARES + 1] = double_bits(double_from(s->w[SQUARES + 1]) + (error + rest));
 }
 
+/* The sum of squares of a few elements in floats: their plain sum by TwoSum, and the plain sum of its errors and, of f32,
+ * those of the squares. */
+#define SQUARES_IN_FLOATS (HAS_FLOATS && HAS_SQUARES && !HAS_SUM && !LONG)
+#define NEAR_MOST         64u /* elements, at most */
+typedef struct near_squares {
+    float high, low;
+} near_squares;
+
+INLINED void add_near(near_squares *k, element e, u32 inside) {
+    const float x = (float)taken(e, inside), square = x * x;
+    float error;
+    k->high = two_sum_float(k->high, square, &error);
+    k->low += error;
+    if (IS_F32) k->low += fused_float(x, x, -square);
+}
+
+/* Adds that to near sums, and begins anew. */
+INLINED void end_near(near_squares *k, state *s) {
+    const double sum = (double)k->high + (double)k->low;
+    s->w[SQUARES] = double_bits(double_from(s->w[SQUARES]) + sum);
+    k->high = k->low = 0;
+}
+
+/* How many additions of doubles have as large an error as those of NEAR_MOST = m elements in floats. An addition to `high`
+ * rounds by at most 2^-24 of the sum Q, so `low` is at most 2 m 2^-24 Q, and each of 2 m additions to it rounds by 2^-24 of
+ * that: (2 m + 4)^2 2^-48 Q covers them. */
+#define NEAR_DEPTH                                                                                 \
+    (SQUARES_IN_FLOATS ? (2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) * 32 /* 2^-48 / 2^-53 */    \
+                       : 0.0)
+/* Squares in floats below this may have lost bits below 2^-149, which are nothing beside larger ones. */
+#define NEAR_LEAST 0x1p-80
+
 /* Adds the near sums of another lane. */
 PURE void merge_near_pair(u64 *high, u64 *low, double other, double other_low) {
     double error;
@@ -53,11 +85,14 @@ PURE void merge_near_pair(u64 *high, u64 *low, double other, double other_low) {
 }
 
 /* Returns whether a near sum of n elements determines the sum or the mean; *bits are its bits. Each element goes through at
- * most 4 n + 16 additions, which round numbers of at most n times the greatest element. */
+ * most 4 n + 16 additions, which round numbers of at most n times the greatest element m. In floats, whose sum is at most
+ * n m, an error is at most n 2^-24 m, their sum n^2 2^-24 m and its errors n^2 2^-48 m each, which add up to n^3 2^-48 m;
+ * with a third float these are exact but for n^4 2^-72 m. */
 PURE u32 approximate_sum_rounds(double sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
     const double count = (double)n, most = (double)float_from(tag & ~TAG_FLAGS);
-    return n < APPROXIMATE_MOST &&
-           near_sum_rounds(sum, (4 * count + 16) * count * 0x1p-53 * most, n, op == MEAN, to, bits);
+    double off = (4 * count + 16) * count * 0x1p-53;
+    if (SUMS_IN_FLOATS) off += count * count * count * (FLOATS > 2 ? count * 0x1p-70 : 0x1p-46);
+    return n < APPROXIMATE_MOST && near_sum_rounds(sum, off * most, n, op == MEAN, to, bits);
 }
 
 /* Returns the same as a value that may be lost. */
@@ -87,8 +122,9 @@ PURE u32 approximate_value_rounds(const VALUES *p, u32 to, const state *s, u32 n
         return near_doubles_round(double_from(s->w[0]), double_from(s->w[1]),
                                   double_from(s->w[SQUARES]), double_from(s->w[SQUARES + 1]), n,
                                   HAS_SUM, op, ddof, to, bits);
-    return near_sums_round(double_from(s->w[0]), double_from(s->w[SQUARES]), n, (double)depth,
-                           HAS_SUM, op, ddof, to, bits);
+    if (SQUARES_IN_FLOATS && !(double_from(s->w[SQUARES]) > NEAR_LEAST)) return 0;
+    return near_sums_round(double_from(s->w[0]), double_from(s->w[SQUARES]), n,
+                           (double)depth + NEAR_DEPTH, HAS_SUM, op, ddof, to, bits);
 }
 
 #endif

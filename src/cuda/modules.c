@@ -1,0 +1,151 @@
+/* modules.c - see modules.h. */
+#include "cuda/modules.h"
+
+#include "cuda/errors.h"
+#include "cuda/images.h"
+#include "cuda/program.h"
+
+#include <stdio.h>
+
+/* Returns whether an image failed because it does not suit this driver or device, as another may. */
+static bool image_unsuited(CUresult error) {
+    return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+           error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+}
+
+/* Loads an image into the context: *out is its module. *error is the driver's error for the image,
+ * and stays if the context cannot be entered. If leaving the context fails, unloads the image
+ * again. */
+static tally_status load_image(struct gpu *gpu, const void *image, const char *file,
+                               CUresult *error, void **out) {
+    CUmodule module = NULL;
+    tally_status status = cuda_enter(gpu);
+    if (status) return status;
+    *error = cu.cuModuleLoadData(&module, image);
+    status = cuda_leave(gpu, *error, file);
+    if (status == TALLY_OK)
+        *out = module;
+    else if (*error == CUDA_SUCCESS && cuda_begin(gpu) == CUDA_SUCCESS)
+        cuda_end(gpu, cu.cuModuleUnload(module));
+    return status;
+}
+
+/* Unloads a program's modules. The context is current. Returns the last error. */
+static CUresult unload_modules(void **modules) {
+    CUresult error = CUDA_SUCCESS;
+    for (unsigned i = 0; i < GPU_PROGRAM_PARTS && modules[i]; i++) {
+        const CUresult unloaded = cu.cuModuleUnload(modules[i]);
+        if (unloaded == CUDA_SUCCESS)
+            modules[i] = NULL;
+        else
+            error = unloaded;
+    }
+    return error;
+}
+
+/* Loads the images of a program: out[] are their modules; after a failure there is none. *error is as load_image() says. */
+static tally_status load_program(struct gpu *gpu, const struct program *p, const char *file,
+                                 CUresult *error, void **out) {
+    tally_status status = TALLY_OK;
+    for (unsigned i = 0; i < p->count && status == TALLY_OK; i++)
+        status = load_image(gpu, p->image[i].bytes, file, error, &out[i]);
+    if (status != TALLY_OK && out[0] && cuda_begin(gpu) == CUDA_SUCCESS)
+        cuda_end(gpu, unload_modules(out));
+    return status;
+}
+
+/* Makes and loads the images of a text, which the disk cache then keeps: out[] are their modules. If the driver does not take
+ * those from the disk cache, they are compiled anew. */
+static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
+    const struct program_target target = {gpu->facts.major, gpu->facts.minor, driver_version()};
+    for (bool anew = false;; anew = true) {
+        CUresult error = CUDA_SUCCESS;
+        struct program p;
+        tally_status status = program_make(of, &target, anew, &p);
+        if (status == TALLY_OK) status = load_program(gpu, &p, of->file, &error, out);
+        if (status == TALLY_OK) program_keep(&p);
+        const bool again = image_unsuited(error) && program_was_found(&p);
+        program_free(&p);
+        if (!again) return status;
+    }
+}
+
+/* Loads the image that the build made of a text. If there is none, or it does not suit, compiles
+ * the text. If both fail, tally_error() tells the image's failure. */
+static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
+    const bool plain = !of->prelude || !*of->prelude;
+    const void *image = plain ? image_find(of->file, of->defines, of->count) : NULL;
+    CUresult error = CUDA_SUCCESS;
+    if (!image) return compile_text(gpu, of, out);
+    tally_status status = load_image(gpu, image, of->file, &error, out);
+    if (image_unsuited(error))
+        status = compile_text(gpu, of, out) ? cuda_outcome(gpu->index, error, of->file) : TALLY_OK;
+    return status;
+}
+
+/* Finds a kernel in the modules of a program, each of which may have it. */
+static tally_status find_function(struct gpu *gpu, void *const *modules, const char *name,
+                                  void **out) {
+    char what[96];
+    CUfunction function = NULL;
+    CUresult error = CUDA_ERROR_NOT_FOUND;
+    tally_status status = cuda_enter(gpu);
+    if (status) return status;
+    snprintf(what, sizeof what, "kernel %s", name);
+    for (unsigned i = 0; i < GPU_PROGRAM_PARTS && modules[i] && error == CUDA_ERROR_NOT_FOUND; i++)
+        error = cu.cuModuleGetFunction(&function, modules[i], name);
+    status = cuda_leave(gpu, error, what);
+    *out = function;
+    return status;
+}
+
+/* Waits for the launches of a program, then unloads it. A launch on a caller's stream is waited for together
+ * with everything in the context, as the stream itself may be gone. (Loading the next program may wait for
+ * the whole context anyway.) Returns false where waiting or unloading fails. */
+static bool unload(struct gpu *gpu, struct gpu_program *program) {
+    CUresult error = cuda_begin(gpu);
+    if (error) return false;
+    error = program->elsewhere ? cu.cuCtxSynchronize() : cu.cuStreamSynchronize(gpu->stream);
+    if (error == CUDA_SUCCESS)
+        error = unload_modules(program->native); /* of a user's operator: one */
+    cuda_end(gpu, error);
+    return !program->native[0];
+}
+
+bool module_unload_last(struct gpu *gpu, struct gpu_program *program) {
+    (void)gpu;
+    return unload_modules(program->native) == CUDA_SUCCESS;
+}
+
+const struct gpu_cache_calls module_calls = {
+    .compile = compile, .find = find_function, .unload = unload};
+
+/* The oldest driver that puts launches which begin early into graphs. */
+#define EARLY_IN_GRAPHS 12030
+
+/* Notes whether a program's launches may begin early, as its kernels wait by themselves for earlier
+ * work. Such a program has a constant begins_early (kernels/kernel.h). */
+static void note_early(struct gpu *gpu, struct gpu_program *program) {
+    CUdeviceptr address;
+    size_t bytes;
+    if (!cu.cuLaunchKernelEx || driver_version() < EARLY_IN_GRAPHS ||
+        cuda_begin(gpu) != CUDA_SUCCESS)
+        return;
+    program->begins_early =
+        cu.cuModuleGetGlobal(&address, &bytes, program->native[0], "begins_early") == CUDA_SUCCESS;
+    cuda_end(gpu, CUDA_SUCCESS);
+}
+
+tally_status cuda_build(struct gpu *gpu, const char *file, const char *prelude,
+                        const char *const *defines, size_t count, struct gpu_program **out) {
+    const struct gpu_text text = {
+        .file = file, .prelude = prelude, .defines = defines, .count = count};
+    tally_status status = gpu_cache_build(&gpu->cache, gpu, gpu->name, text, out);
+    if (status == TALLY_OK) note_early(gpu, *out);
+    return status;
+}
+
+tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
+                         struct gpu_kernel **out) {
+    return gpu_cache_kernel(&gpu->cache, gpu, gpu->name, program, name, out);
+}

@@ -1,0 +1,54 @@
+/*
+ * parts_layout.h - the plan of a reduction in parts: its strategy, what comes before and after that, and where in the
+ * workspace everything lies. It follows from the problem, the shape and the device.
+ */
+#ifndef TALLY_GPU_PARTS_LAYOUT_H
+#define TALLY_GPU_PARTS_LAYOUT_H
+
+#include "gpu/area.h"
+#include "gpu/filled.h"
+#include "gpu/sort.h"
+#include "gpu/strategy.h"
+
+#define PARTS_HEAD_WORDS 4 /* the first words of the workspace: the outcome */
+
+/* In words of the workspace unless the name says bytes. */
+struct parts_layout {
+    uint64_t n;                      /* elements in all rows, at most */
+    const struct strategy *strategy; /* NULL: `fold` does all rows */
+    bool alone;                      /* the strategy does all rows, and wants no order */
+    bool is_filled;                  /* the strategy is given a filled copy of the array */
+    struct filled_layout filled;     /* where the filled copy is */
+
+    /* Before the strategy. */
+    struct sort_layout by_id; /* the elements of the axis, in the order of their groups */
+    struct sort_layout shown; /* the numbers of those that a mask shows, for the tree alone */
+    bool aside;      /* the sort by ids carries elements: what follows finds sorted groups */
+    bool starts_own; /* the work has offsets that say where groups begin */
+    bool gathered;   /* the tree's elements are copied to the workspace, side by side */
+    uint64_t slots;  /* room for the values of so many leaves of trees */
+
+    /* What the strategy leaves. */
+    bool marked;        /* rows that it leaves are marked, a byte each */
+    uint64_t left, own; /* where the workspace says which these are, and the strategy's own words */
+    uint64_t flag; /* the last word behind `left`: the strategy's own, 0 or marked as rows are */
+    uint64_t piece, pieces; /* of `fold`: a piece's weight, and how many there are */
+    bool is_cut;            /* a row may begin in one piece and end in another */
+    unsigned grid, sums;    /* of `fold`; words of the records of a row's sums */
+
+    /* Each is the word of the workspace at which its array begins. */
+    uint64_t edges, starts, tree_starts, copy, values;
+    size_t bytes; /* of the workspace */
+    struct area area;
+};
+
+/* Plans a reduction by a strategy, which choice_for() has returned. */
+void parts_lay_out(const struct queue *queue, const struct shaped *s,
+                   const struct strategy *strategy, struct parts_layout *l);
+/* Returns the words of the records of a row's sums. */
+unsigned parts_sum_words(const struct problem *p);
+/* Returns whether the work says where the rows of the tree's elements begin: they are other ones than all rows', or
+ * those of several vectors. */
+bool parts_have_tree_starts(const struct shaped *s);
+
+#endif

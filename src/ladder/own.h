@@ -1,0 +1,33 @@
+/*
+ * own.h - a kernel that was compiled at run time, on the model.
+ *
+ * The object is one of own_lane.hpp. Before it is loaded its file is looked at: whatever would run during
+ * loading - constructors, resolvers, other libraries - is refused or left out, and the names and places of
+ * its shared arrays are noted, so that a fault can say input_s[3]. Launches are then those of model.h.
+ */
+#ifndef TALLY_LADDER_OWN_H
+#define TALLY_LADDER_OWN_H
+
+#include "ladder/own_object.h"
+#include "model/model.h"
+#include "model/own_kernel.h"
+#include "tally.h"
+
+enum { OWN_NAME_BYTES = 64 };
+
+struct tally_own {
+    void *handle;
+    struct own_object object;
+    const struct own_kernel *kernels;
+    size_t count;
+    model_device *device;
+    char *initial; /* what the variables in global memory held at first */
+    char names
+        [4][OWN_NAME_BYTES]; /* input, output, length, second input of the kernel described last */
+};
+
+/* Fills an array of `count` elements with the operator's identity, or with zeros where the type has none: what the
+ * host puts into an output before a launch. */
+void own_fill_identity(tally_op op, tally_type type, void *out, size_t count);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * own_roles.h - what a kernel's parameters are, and tally_own_describe(), which says so.
+ */
+#ifndef TALLY_LADDER_OWN_ROLES_H
+#define TALLY_LADDER_OWN_ROLES_H
+
+#include "ladder/own.h"
+
+/* The numbers of the parameters that are the input, the output, the length and the second input; -1: there is none. */
+struct own_roles {
+    int input, output, length, second;
+};
+
+/* Finds them. TALLY_EUNSUPPORTED where nobody knows what to pass to the kernel: tally_error() says why. */
+tally_status own_find_roles(const struct own_kernel *k, struct own_roles *r);
+/* Writes the i-th parameter's name to out; "" where it has none. */
+void own_parameter_name(const struct own_kernel *k, unsigned i, char out[OWN_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,96 @@
+"""Sums, means and norms of short floats without doubles (src/kernels/state/float_chains.h, float_sum.h): the bits that the calling
+thread has, whose own tests hold it against oracles. 16-bit floats of columns are always added up in floats; rows and f32 on
+devices whose doubles are slow, or are said to be (doubles=slow). The data are at the limits of what fits: exponents as far apart
+as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both signs, specials. TALLY_SEED gives
+others."""
+
+import random
+
+import numpy as np
+import pytest
+
+import shapes as t
+from test_shapes import SEED, elements_of, same
+
+SPECS = ["model", "model:doubles=slow", "cuda:0", "cuda:0,doubles=slow"]
+KINDS = ["normal", "integers", "zeros", "minus zeros", "spread", "far", "growing", "cancelling", "largest", "least", "special"]
+OPS = ["sum", "mean", "norm1", "norm2", "sumsq"]
+TYPES = ["f16", "bf16", "f32"]
+LONGEST = {"model": 1500, "cuda": 20000}
+EXPONENTS = {"f16": (-14, 15), "bf16": (-126, 127), "f32": (-126, 127)}  # of normal numbers
+OPENED = {}
+
+
+@pytest.fixture(params=SPECS)
+def device(request):
+    if request.param not in OPENED:
+        try:
+            OPENED[request.param] = t.open_device(request.param)
+        except t.Failed as failed:
+            assert failed.status == "EDEVICE", failed
+            pytest.skip(str(failed))
+    opened = OPENED[request.param]
+    opened.spec = request.param
+    return opened
+
+
+def drawn(kind, type, shape, rng):
+    """Elements of an array whose first dimension is added up, or its last: both get the kind's order."""
+    low, high = EXPONENTS[type]
+    x = rng.standard_normal(shape)
+    if kind == "integers":
+        x = rng.integers(-3, 4, shape).astype(float)
+    elif kind == "zeros":
+        x = np.where(rng.random(shape) < 0.5, 0.0, -0.0)
+    elif kind == "minus zeros":
+        x = np.full(shape, -0.0)
+    elif kind == "spread":  # about as far apart as chains and floats reach
+        x = x * 2.0 ** rng.integers(-rng.integers(8, 32), 1, shape)
+    elif kind == "far":
+        x = x * 2.0 ** rng.integers(low // 2, high // 2, shape)
+    elif kind == "growing":
+        x = x * 2.0 ** np.linspace(-8, 8, shape[0]).reshape(-1, 1) * 2.0 ** np.linspace(-3, 3, shape[1])
+    elif kind == "cancelling":
+        x = x * 2.0 ** rng.integers(-3, 10, shape)
+        half = shape[0] // 2
+        x[half:2 * half] = -x[:half]
+    elif kind == "largest":
+        x = x * 2.0 ** (high - 2)
+    elif kind == "least":
+        x = x * 2.0 ** (low - 4)
+    elif kind == "special":
+        x = np.where(rng.random(shape) < 0.002, rng.choice([np.inf, -np.inf, np.nan], shape), x)
+    with np.errstate(over="ignore"):
+        return elements_of(type, x)
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("op", OPS)
+def test_rows_and_columns(op, type, device):
+    rng, py = np.random.default_rng([SEED, OPS.index(op), TYPES.index(type)]), random.Random(f"{SEED} {op} {type}")
+    longest = LONGEST[device.spec[:4] if device.spec.startswith("cuda") else "model"]
+    problem = t.Problem(op, type)
+    for kind in KINDS:
+        for few in (1, 3, 4, 8, 37):
+            shape = (py.choice([3, 9, 70, longest // 3, longest]), few)
+            x = drawn(kind, type, shape, rng)
+            same(lambda d: t.reduce_axes(problem, x, [0], device=d), device, f"{op} of {kind} {type} {shape} over 0")
+            y = np.ascontiguousarray(x.T)
+            same(lambda d: t.reduce_axes(problem, y, [1], device=d), device, f"{op} of {kind} {type} {y.shape} over 1")
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("op", OPS)
+def test_segments_and_groups(op, type, device):
+    rng = np.random.default_rng([SEED, 7, OPS.index(op), TYPES.index(type)])
+    n = LONGEST[device.spec[:4] if device.spec.startswith("cuda") else "model"]
+    problem = t.Problem(op, type)
+    for kind in KINDS:
+        x = drawn(kind, type, (n, 8), rng)
+        cuts = np.sort(np.r_[0, rng.integers(0, n, 9), n])
+        ids = rng.integers(0, 10, n)
+        for shape in (t.segments_shape(n, cuts), t.groups_shape(n, ids.astype(np.int32), 10)):
+            count = 8 * (len(cuts) - 1)
+            same(lambda d: t.run(problem, t.along(x, 0, shape), x, None, count, d), device, f"{op} of vectors of {kind} {type}")
+        flat = np.ascontiguousarray(x[:, 0])
+        same(lambda d: t.reduce_segments(problem, flat, cuts, device=d), device, f"{op} of segments of {kind} {type}")
