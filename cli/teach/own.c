@@ -12,6 +12,7 @@
 #include "common/temporary.h"
 #include "teach/own_complaint.h"
 #include "teach/own_device.h"
+#include "teach/own_read.h"
 #include "teach/own_sandbox.h"
 
 #include <errno.h>

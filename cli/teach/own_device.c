@@ -171,7 +171,7 @@ static void time_rungs(struct job *j, uint64_t n, struct own_time *t) {
                               .only_count = *j->q.nearest ? 2 : 1,
                               .n = (size_t)n};
     static tally_ladder_report report;
-    void *x = own_host_elements(&j->session, n);
+    void *x = own_elements_make(&j->session, n);
     if (!x) return;
     o.x = x;
     if (j->q.timed.block && !(j->q.timed.block & (j->q.timed.block - 1)))

@@ -4,11 +4,9 @@
  */
 #include "teach/own_explain.h"
 
-#include "common/json.h"
 #include "common/message.h"
 #include "teach/ladder_counts.h"
-#include "teach/own_device.h"
-#include "teach/own_judge.h"
+#include "teach/own_report.h"
 #include "teach/picture.h"
 
 #include <inttypes.h>
@@ -17,35 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MISCOUNTED_MAX = 512, N_MOST = 1 << 20, LADDER_BLOCK = 256 };
-
-struct report {
-    struct explanation *e;
-    const struct own_kernel *kernel;
-    struct own_session session;
-    uint64_t work;             /* of all runs on the model */
-    struct own_options shaped; /* those that were asked for, with a block of two dimensions */
-    struct own_judgement j;
-    struct own_host main; /* for the launch that is shown */
-    struct own_run run;
-    char host_words[OWN_LAUNCH_WORDS];
-    uint64_t miscounted_n;     /* the n that the following is about; 0: none */
-    int times[MISCOUNTED_MAX]; /* how often each element is counted */
-    tally_ladder_row nearest;
-    struct own_page *page; /* where a device is asked, or NULL */
-};
-
-static const char *fault_name(tally_own_fault kind) {
-    static const char *const names[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
-                                        "race", "stack",   "endless", "order",     "shuffle"};
-    return names[kind];
-}
+enum { N_MOST = 1 << 20, LADDER_BLOCK = 256 };
 
 /* ---- Running ---- */
 
 /* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. Behind a fault,
  * such as a value that is read before it is written, a sum says nothing of that. */
-static bool count_elements(struct report *r) {
+static bool count_elements(struct own_report *r) {
     struct own_run run;
     uint64_t n = 0;
     if (r->session.op != TALLY_SUM) return true;
@@ -79,7 +55,7 @@ static double distance(const tally_ladder_counts *a, const tally_ladder_counts *
 }
 
 /* The rungs run with the same n and block, and the CPU finishes for them, as for the kernel. */
-static bool find_nearest(struct report *r) {
+static bool find_nearest(struct own_report *r) {
     struct ladder_options o = r->e->options;
     double best = INFINITY;
     o.run.block = r->run.block & (r->run.block - 1) ? 0 : r->run.block;
@@ -89,7 +65,7 @@ static bool find_nearest(struct report *r) {
     o.run.finish = TALLY_FINISH_HOST;
     o.run.type = r->kernel->is.type;
     o.run.n = (size_t)r->run.n;
-    void *x = own_host_elements(&r->session, r->run.n);
+    void *x = own_elements_make(&r->session, r->run.n);
     if (!x) return failed("no memory for the elements"), false;
     o.run.x = x;
     const tally_rung *rung;
@@ -128,7 +104,7 @@ static void fill_question(struct own_question *q, const struct own_session *s,
 }
 
 /* What the device is to be asked: fewer lengths than the model, and longer ones. */
-static void ask(struct report *r) {
+static void ask(struct own_report *r) {
     struct own_question *q = &r->page->question;
     const uint64_t most = own_host_most(&r->j.host), s = r->j.host.segment;
     const uint64_t lengths[] = {
@@ -163,369 +139,10 @@ static void ask(struct report *r) {
     own_device_ask(r->page);
 }
 
-static void print_times(const struct report *r, const struct own_answer *a) {
-    const double size = (double)tally_type_size(r->kernel->is.type);
-    if (!a->times[0].done) return;
-    printf("\n  %10s %12s %9s %9s %8s %16s %12s\n", "n", "the kernel", "MFLOPS", "GB/s", "of roof",
-           r->nearest.name ? r->nearest.name : "", "tally");
-    for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
-        const struct own_time *t = &a->times[i];
-        const double n = (double)r->page->question.times[i];
-        char nearest[32] = "";
-        if (r->nearest.name) snprintf(nearest, sizeof nearest, "%.4g ms", t->nearest * 1e3);
-        printf("  %10.0f %9.4g ms %9.0f %9.2f %7.1f%% %16s %9.4g ms%s\n", n, t->seconds * 1e3,
-               (n - 1) * 1e-6 / t->seconds, n * size * 1e-9 / t->seconds,
-               100 * t->roof / t->seconds, nearest, t->tally * 1e3, t->right ? "" : "  WRONG");
-    }
-    puts(
-        "  The kernel's time is one launch's, without combining what its blocks leave; the rungs' "
-        "is "
-        "of the\n  whole reduction. The roof is plain reads of the same memory, or a rung that was "
-        "faster.");
-}
-
-static void print_device(const struct report *r) {
-    if (!r->page) return;
-    const struct own_answer *a = &r->page->answer;
-    size_t tried = 0, right = 0;
-    const struct own_length *wrong = NULL;
-    uint64_t most = 0;
-    printf("\nOn %s%s%s%s:\n", a->device, *a->name ? " (" : "", a->name, *a->name ? ")" : "");
-    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++) {
-        tried++;
-        right += a->lengths[i].right;
-        if (!a->lengths[i].right && !wrong) wrong = &a->lengths[i];
-        if (r->page->question.lengths[i] > most) most = r->page->question.lengths[i];
-    }
-    if (tried && right == tried)
-        printf("  right for all %zu lengths tried%s, up to %" PRIu64 "\n", tried,
-               r->page->question.whole ? ", of whole segments" : "", most);
-    else if (tried)
-        printf("  wrong for %zu of the %zu lengths tried\n", tried - right, tried);
-    if (wrong && wrong->value != wrong->expected)
-        printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n",
-               r->page->question.lengths[wrong - a->lengths], wrong->value, wrong->expected);
-    if (*a->fault) printf("  n = %" PRIu64 ": %s\n", a->fault_n, a->fault);
-    if (*a->why) printf("  %s%s\n", tried ? "" : "not run: ", a->why);
-    print_times(r, a);
-}
-
-static struct json_object *json_device(const struct report *r) {
-    const struct own_answer *a = &r->page->answer;
-    struct json_object *o = json_new_object(), *right = json_new_list(), *wrong = json_new_list();
-    struct json_object *times = json_new_list();
-    json_text(o, "device", a->device);
-    json_text(o, "name", a->name);
-    json_text(o, "not_run", a->why);
-    json_text(o, "fault", a->fault);
-    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++)
-        json_item(a->lengths[i].right ? right : wrong,
-                  json_object_new_int64((int64_t)r->page->question.lengths[i]));
-    for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
-        const struct own_time *t = &a->times[i];
-        struct json_object *time = json_new_object();
-        json_count(time, "n", r->page->question.times[i]);
-        json_flag(time, "correct", t->right);
-        json_measure(time, "ms", t->seconds * 1e3);
-        json_measure(time, "of_roof", t->roof / t->seconds);
-        json_measure(time, "tally_ms", t->tally * 1e3);
-        if (*r->page->question.nearest) json_measure(time, "nearest_ms", t->nearest * 1e3);
-        json_item(times, time);
-    }
-    json_member(o, "right_for", right);
-    json_member(o, "wrong_for", wrong);
-    json_member(o, "times", times);
-    return o;
-}
-
-/* ---- Text ---- */
-
-static void print_miscounted(const struct report *r) {
-    unsigned said = 0, wrong = 0;
-    if (!r->miscounted_n) return;
-    for (uint64_t i = 0; i < r->miscounted_n; i++)
-        wrong += r->times[i] != 1;
-    if (!wrong) return;
-    printf("With n = %" PRIu64 ", of the elements:", r->miscounted_n);
-    for (uint64_t i = 0; i < r->miscounted_n && said < 8; i++) {
-        uint64_t to = i;
-        if (r->times[i] == 1) continue;
-        while (to + 1 < r->miscounted_n && r->times[to + 1] == r->times[i])
-            to++;
-        printf("%s %" PRIu64, said++ ? ";" : "", i);
-        if (to > i) printf(to == i + 1 ? " and %" PRIu64 : " to %" PRIu64, to);
-        if (r->times[i] == 0)
-            printf(to > i ? " are left out" : " is left out");
-        else
-            printf(to > i ? " count %d times" : " counts %d times", r->times[i]);
-        i = to;
-    }
-    puts(said == 8 ? "; ..." : ".");
-}
-
-/* Writes a paragraph behind a label, 100 columns wide. */
-static void print_labelled(const char *label, const char *text) {
-    enum { WIDE = 100, INDENT = 13 };
-    int column = printf("    %-9s", label);
-    while (*text) {
-        const int word = (int)strcspn(text, " ");
-        if (column > INDENT && column + 1 + word > WIDE) column = printf("\n%*s", INDENT, "") - 1;
-        column += printf("%s%.*s", column > INDENT ? " " : "", word, text);
-        text += word;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
-}
-
-static void print_advice(const struct own_advice *a) {
-    if (*a->why) print_labelled("why:", a->why);
-    if (*a->mend) print_labelled("mend:", a->mend);
-    if (*a->lesson) print_labelled("lesson:", a->lesson);
-}
-
-static void print_judgement(const struct report *r) {
-    const struct own_tried *first = NULL;
-    printf("\nThe kernel is %s.\n", r->j.verdict);
-    print_labelled("tried:", r->j.tried_words);
-    if (*r->j.note) print_labelled("note:", r->j.note);
-    /* A lesson's kernel that takes no n may be right, and leave its arrays for lengths that it is not for. */
-    if (r->e->lesson && r->j.status == OWN_RIGHT) return;
-    for (size_t i = 0; i < r->j.fault_count; i++) {
-        printf("  n = %" PRIu64 ": %s\n", r->j.faults[i].n, r->j.faults[i].sentence);
-        print_advice(&r->j.faults[i].advice);
-    }
-    for (size_t i = 0; i < r->j.finding_count; i++) {
-        const bool more =
-            i + 1 < r->j.finding_count &&
-            strcmp(r->j.findings[i].advice.mend, r->j.findings[i + 1].advice.mend) == 0;
-        printf("  %s\n", r->j.findings[i].sentence);
-        if (!more) print_advice(&r->j.findings[i].advice);
-    }
-    for (size_t i = 0; i < r->j.tried_count && !first; i++)
-        if (r->j.tried[i].complete && r->j.tried[i].value != r->j.tried[i].expected)
-            first = &r->j.tried[i];
-    if (first)
-        printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n", first->n,
-               first->value, first->expected);
-    print_miscounted(r);
-}
-
-/* Returns whether a rung reduces its input in place. */
-static bool is_in_place(const char *rung) {
-    return strncmp(rung, "interleaved-", 12) == 0 || strcmp(rung, "contiguous") == 0;
-}
-
-static void print_compared(const struct report *r) {
-    const tally_ladder_counts *a = &r->run.result.counts, *b = &r->nearest.counts;
-    if (!r->nearest.name) return;
-    const struct {
-        const char *what;
-        uint64_t mine, its;
-    } rows[] = {{"steps at work", a->steps, b->steps},
-                {"rounds", a->rounds, b->rounds},
-                {"barriers", a->barriers, b->barriers},
-                {"useful operations", a->useful, b->useful},
-                {"applied operations", a->operations, b->operations},
-                {"slots", a->slots, b->slots},
-                {"issued slots", a->issued, b->issued},
-                {"divergent branches", a->divergent, b->divergent},
-                {"transactions", a->transactions, b->transactions},
-                {"fewest possible", a->fewest_transactions, b->fewest_transactions},
-                {"bank conflicts", a->bank_conflicts, b->bank_conflicts},
-                {"bytes read", a->bytes_read, b->bytes_read},
-                {"bytes written", a->bytes_written, b->bytes_written},
-                {"atomics", a->atomics, b->atomics}};
-    printf(
-        "\nThe nearest rung of the ladder is %s ('tally explain %s'), with the same n and block:\n",
-        r->nearest.name, r->nearest.name);
-    const int wide = (int)strlen(r->kernel->name) > 14 ? (int)strlen(r->kernel->name) : 14;
-    printf("  %-20s %*s %18s\n", "", wide, r->kernel->name, r->nearest.name);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        printf("  %-20s %*" PRIu64 " %18" PRIu64 "\n", rows[i].what, wide, rows[i].mine,
-               rows[i].its);
-    printf("  %-20s %*.2f %18.2f\n", "efficiency", wide, ladder_efficiency(a),
-           ladder_efficiency(b));
-    if (!r->kernel->is.output && is_in_place(r->nearest.name))
-        puts("That rung works on a copy of the array, which it makes first, and writes its result "
-             "to another: "
-             "the\ntransactions and bytes of both are among its.");
-    if (a->operations == 0 && r->run.n > 1)
-        puts("No operation was seen: they are counted where an operand comes from an array or a "
-             "shuffle;\natomics are counted apart.");
-}
-
-/* "sum", or "sum of products a[i] * b[i] (dot)". */
-static const char *say_what(const struct report *r, char text[200]) {
-    const tally_own_kernel *k = &r->kernel->is;
-    snprintf(text, 200, k->second ? "%s of products %s[i] * %s[i]%s" : "%s",
-             tally_op_name(r->session.op), k->input, k->second ? k->second : "",
-             r->session.op == TALLY_SUM ? " (dot)" : "");
-    return text;
-}
-
-static int print_text(const struct report *r) {
-    char what[200];
-    printf("%s:%u: %s of %" PRIu64 " %s by kernel %s, on the model\n", r->kernel->file,
-           r->kernel->line, say_what(r, what), r->run.n, tally_type_name(r->kernel->is.type),
-           r->kernel->name);
-    printf("The host is taken to do this: %s.\n", r->host_words);
-    print_judgement(r);
-    if (r->e->lesson) {
-        if (r->j.status == OWN_RIGHT)
-            printf("\nLesson %u: right.\n", r->e->lesson);
-        else
-            printf("\nLesson %u: not yet; 'tally lesson %u --hint' helps.\n", r->e->lesson,
-                   r->e->lesson);
-        return finish_output();
-    }
-    if (!r->run.result.is_complete)
-        printf("\nWith n = %" PRIu64 " it did not come to its end; what it did until then:\n",
-               r->run.n);
-    explain_print_launches(r->e);
-    explain_print_totals(r->e);
-    if (r->run.result.is_complete) print_compared(r);
-    print_device(r);
-    return finish_output();
-}
-
-/* ---- JSON ---- */
-
-static struct json_object *json_host(const struct report *r) {
-    static const char *const forms[] = {"one block", "segments", "whole grid"};
-    struct json_object *o = json_new_object();
-    json_text(o, "form", forms[r->main.form]);
-    json_count(o, "grid", r->run.grid);
-    json_count(o, "block", r->run.block);
-    json_count(o, "length", r->run.length);
-    json_count(o, "shared_bytes", r->run.shared_bytes);
-    if (r->main.segment)
-        json_count(o, "segment", r->main.segment);
-    else
-        json_null(o, "segment");
-    json_text(o, "words", r->host_words);
-    return o;
-}
-
-static struct json_object *json_lengths(const struct report *r, bool right) {
-    struct json_object *list = json_new_list();
-    for (size_t i = 0; i < r->j.tried_count; i++)
-        if (r->j.tried[i].right == right)
-            json_item(list, json_object_new_int64((int64_t)r->j.tried[i].n));
-    return list;
-}
-
-static void json_advice(struct json_object *o, const struct own_advice *a) {
-    json_text(o, "why", a->why);
-    json_text(o, "mend", a->mend);
-    json_text(o, "lesson", a->lesson);
-}
-
-static struct json_object *json_faults(const struct report *r) {
-    struct json_object *list = json_new_list();
-    for (size_t i = 0; i < r->j.fault_count; i++) {
-        const struct own_seen_fault *f = &r->j.faults[i];
-        struct json_object *o = json_new_object();
-        json_text(o, "kind", fault_name(f->kind));
-        json_count(o, "n", f->n);
-        json_count(o, "line", f->line);
-        json_count(o, "other_line", f->other_line);
-        json_text(o, "sentence", f->sentence);
-        json_advice(o, &f->advice);
-        json_item(list, o);
-    }
-    return list;
-}
-
-static struct json_object *json_findings(const struct report *r) {
-    struct json_object *list = json_new_list();
-    for (size_t i = 0; i < r->j.finding_count; i++) {
-        struct json_object *o = json_new_object();
-        json_text(o, "kind", r->j.findings[i].kind);
-        json_text(o, "sentence", r->j.findings[i].sentence);
-        json_advice(o, &r->j.findings[i].advice);
-        json_item(list, o);
-    }
-    return list;
-}
-
-/* Returns what the verdict rests on as JSON: lengths, blocks, data, orders, launches, seed. */
-static struct json_object *json_tried(const struct report *r) {
-    const struct own_judgement *j = &r->j;
-    struct json_object *o = json_new_object(), *blocks = json_new_list(), *data = json_new_list();
-    for (size_t i = 0; i < j->block_count; i++) {
-        struct json_object *block = json_new_object();
-        json_count(block, "threads", j->blocks[i].threads);
-        if (j->blocks[i].runs)
-            json_flag(block, "right", j->blocks[i].right);
-        else
-            json_null(block, "right");
-        json_item(blocks, block);
-    }
-    for (enum own_data d = OWN_DATA; d < OWN_DATA_KINDS; d++)
-        if (j->data[d]) json_item(data, json_object_new_string(own_data_words(d)));
-    json_text(o, "words", j->tried_words);
-    json_count(o, "lengths", j->tried_count);
-    json_member(o, "blocks", blocks);
-    json_member(o, "data", data);
-    json_count(o, "launches", j->launches);
-    json_count(o, "orders", j->orders);
-    json_count(o, "seed", r->session.options->seed);
-    return o;
-}
-
-static struct json_object *json_times(const struct report *r) {
-    struct json_object *list = json_new_list();
-    for (uint64_t i = 0; i < r->miscounted_n; i++)
-        json_item(list, json_object_new_int(r->times[i]));
-    return list;
-}
-
-static int print_json(const struct report *r) {
-    char what[200];
-    struct json_object *o = json_new_object();
-    json_text(o, "file", r->kernel->file);
-    if (r->e->lesson) json_count(o, "lesson", r->e->lesson);
-    json_text(o, "kernel", r->kernel->name);
-    json_count(o, "line", r->kernel->line);
-    json_text(o, "device", "model");
-    json_count(o, "n", r->run.n);
-    json_text(o, "op", tally_op_name(r->session.op));
-    json_text(o, "what", say_what(r, what));
-    json_text(o, "dtype", tally_type_name(r->kernel->is.type));
-    json_count(o, "block", r->run.block);
-    json_member(o, "host", json_host(r));
-    json_flag(o, "correct", r->run.is_right && r->run.result.fault == TALLY_OWN_RIGHT);
-    json_flag(o, "complete", r->run.result.is_complete);
-    json_measure(o, "value", r->run.value);
-    json_measure(o, "expected", r->run.expected);
-    json_text(o, "status", r->j.status == OWN_RIGHT ? "right" : "wrong");
-    json_text(o, "verdict", r->j.verdict);
-    json_text(o, "note", r->j.note);
-    json_member(o, "tried", json_tried(r));
-    json_member(o, "right_for", json_lengths(r, true));
-    json_member(o, "wrong_for", json_lengths(r, false));
-    json_member(o, "faults", json_faults(r));
-    json_member(o, "findings", json_findings(r));
-    json_count(o, "miscounted_n", r->miscounted_n);
-    json_member(o, "times_counted", json_times(r));
-    json_count(o, "work", r->work);
-    json_count(o, "launches", 1);
-    json_member(o, "steps", explain_json_steps(r->e));
-    json_member(o, "counts", json_ladder_counts(&r->e->row));
-    if (r->nearest.name) {
-        json_text(o, "nearest", r->nearest.name);
-        json_member(o, "nearest_counts", json_ladder_counts(&r->nearest));
-    } else {
-        json_null(o, "nearest");
-    }
-    if (r->page) json_member(o, "on_device", json_device(r));
-    return json_print(o);
-}
-
 /* ---- The command ---- */
 
 /* Which n and block are shown: as `tally explain` shows a rung. */
-static bool choose_main(struct report *r) {
+static bool choose_main(struct own_report *r) {
     struct explanation *e = r->e;
     const struct own_host *h = &r->j.host;
     const bool drawn = e->draws || e->svg, asked = e->options.has_n;
@@ -564,7 +181,7 @@ static bool choose_main(struct report *r) {
 }
 
 /* A kernel that takes no n is shown for a length that it is for. */
-static void choose_length(struct report *r) {
+static void choose_length(struct own_report *r) {
     struct explanation *e = r->e;
     const struct own_host *h = &r->main;
     const uint64_t lengths[] = {e->options.n, h->segment, 2 * h->segment, 2 * (uint64_t)h->block,
@@ -581,7 +198,7 @@ static void choose_length(struct report *r) {
     }
 }
 
-static bool watch(struct report *r) {
+static bool watch(struct own_report *r) {
     struct explanation *e = r->e;
     r->session.accesses = e->with_steps || e->draws || e->svg;
     if (r->session.accesses && e->options.n > EXPLAIN_STEPS_MAX) return explain_too_many(e), false;
@@ -601,11 +218,11 @@ static bool watch(struct report *r) {
 }
 
 /* What is wrong with the launch that is drawn stands below the picture. */
-static int draw(struct report *r) {
+static int draw(struct own_report *r) {
     struct explanation *e = r->e;
     char idea[700];
     int status = STATUS_OK;
-    void *x = own_host_elements(&r->session, r->run.n);
+    void *x = own_elements_make(&r->session, r->run.n);
     if (!x) return failed("no memory for the elements");
     snprintf(idea, sizeof idea, "%s", r->host_words);
     e->title = r->kernel->file;
@@ -616,7 +233,7 @@ static int draw(struct report *r) {
     e->options.run.type = r->kernel->is.type;
     e->options.run.n = (size_t)r->run.n;
     e->options.run.x = x;
-    own_host_value(&r->session, r->run.value, &e->row.value);
+    own_elements_value(&r->session, r->run.value, &e->row.value);
     if (e->svg) status = picture_write_svg(e, e->svg);
     if (e->draws && status == STATUS_OK) status = picture_print(e);
     e->options.run.x = NULL;
@@ -636,7 +253,7 @@ static bool is_wrong_there(const struct own_answer *a) {
 }
 
 /* The status of a report that was written. */
-static int verdict_of(const struct report *r, int written) {
+static int verdict_of(const struct own_report *r, int written) {
     return written == STATUS_OK ? r->j.status : OWN_NOT_JUDGED;
 }
 
@@ -674,7 +291,7 @@ static void find_apart(void *context, const tally_ladder_step *step) {
 }
 
 /* A right kernel that combines elements which are no neighbours is no repair where the lesson is about their order. */
-static void hold_against_order(struct report *r) {
+static void hold_against_order(struct own_report *r) {
     static const uint64_t lengths[] = {16, 13};
     struct own_session with = r->session;
     with.accesses = true;
@@ -702,7 +319,7 @@ static void hold_against_order(struct report *r) {
 }
 
 /* A right kernel that does more of something than the lesson asks for is no repair. */
-static void hold_against_goal(struct report *r) {
+static void hold_against_goal(struct own_report *r) {
     const struct explain_goal *g = r->e->goal;
     uint64_t count;
     if (!g->what) {
@@ -722,7 +339,7 @@ static void hold_against_goal(struct report *r) {
 
 /* Gives a kernel that uses threadIdx.y, and for which no block is asked, one of two dimensions: a shared array's, or the square
  * of a number that the text defines. */
-static void choose_shape(struct report *r) {
+static void choose_shape(struct own_report *r) {
     const struct own_kernel *k = r->kernel;
     unsigned side = 16;
     if (k->is_flat || r->session.block) return;
@@ -736,7 +353,7 @@ static void choose_shape(struct report *r) {
     r->session.options = &r->shaped;
 }
 
-static int judge_and_print(struct report *r, struct own_kernel *kernel) {
+static int judge_and_print(struct own_report *r, struct own_kernel *kernel) {
     const struct ladder_options *o = &r->e->options;
     r->kernel = kernel;
     r->session.kernel = kernel;
@@ -773,11 +390,11 @@ static int judge_and_print(struct report *r, struct own_kernel *kernel) {
     if (r->e->goal && r->j.status == OWN_RIGHT) hold_against_goal(r);
     if (r->page) ask(r);
     if (r->page && is_wrong_there(&r->page->answer)) r->j.status = OWN_WRONG;
-    return verdict_of(r, o->as_json ? print_json(r) : print_text(r));
+    return verdict_of(r, o->as_json ? own_report_json(r) : own_report_print(r));
 }
 
 static int report(void *context, struct own_kernel *kernel) {
-    struct report *r = context;
+    struct own_report *r = context;
     const int status = judge_and_print(r, kernel);
     if (status == OWN_NOT_JUDGED && r->work > OWN_WORK_MOST)
         failed(
@@ -866,7 +483,7 @@ int own_device_row(struct own_kernel *kernel, const struct own_options *own,
 }
 
 int own_explain(struct explanation *e, const struct own_options *own) {
-    struct report *r = calloc(1, sizeof *r);
+    struct own_report *r = calloc(1, sizeof *r);
     if (!r) return failed("no memory for a report"), OWN_NOT_JUDGED;
     struct own_options with = *own;
     with.svg = e->svg;

@@ -6,6 +6,7 @@
 
 #include "teach/explain.h"
 #include "teach/own.h"
+#include "teach/own_session.h"
 
 /* Explains the kernel as `tally explain` does a rung; returns the exit status. */
 int own_explain(struct explanation *e, const struct own_options *own);
@@ -13,8 +14,6 @@ int own_explain(struct explanation *e, const struct own_options *own);
 /* Has the kernel run for o->n elements on a device, after the model has seen it: its time is in own->page. */
 int own_device_row(struct own_kernel *kernel, const struct own_options *own,
                    const struct ladder_options *o);
-
-enum { OWN_LAUNCH_WORDS = 600 };
 
 /* Runs the kernel for o->n elements and fills its row of the ladder, named in `name`; `launch` says how the host launches it.
  * false: its line is written. */

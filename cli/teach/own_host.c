@@ -11,322 +11,6 @@
 
 enum { BLOCK_MAX = 1024, PROBE_BLOCK = 64, GRID_SIZED = 32 };
 
-/* ---- Elements ---- */
-
-static bool is_float(tally_type type) {
-    return type == TALLY_F32 || type == TALLY_F64;
-}
-
-static bool is_signed(tally_type type) {
-    return type == TALLY_I8 || type == TALLY_I16 || type == TALLY_I32 || type == TALLY_I64;
-}
-
-/* A float's value; an integer's, made as wide as it goes. */
-struct number {
-    double real;
-    int64_t whole;
-};
-
-static void put(tally_type type, void *array, uint64_t i, struct number value) {
-    const size_t size = tally_type_size(type);
-    const float f = (float)value.real;
-    memcpy((char *)array + i * size,
-           type == TALLY_F32   ? (const void *)&f
-           : type == TALLY_F64 ? (const void *)&value.real
-                               : (const void *)&value.whole,
-           size);
-}
-
-static struct number get(tally_type type, const void *array, uint64_t i) {
-    const size_t size = tally_type_size(type);
-    const char *at = (const char *)array + i * size;
-    struct number v = {0, 0};
-    if (type == TALLY_F32) {
-        float f;
-        memcpy(&f, at, sizeof f);
-        v.real = (double)f;
-    } else if (type == TALLY_F64) {
-        memcpy(&v.real, at, sizeof v.real);
-    } else {
-        memcpy(&v.whole, at, size);
-        const unsigned unused = 64 - 8 * (unsigned)size;
-        v.whole = (int64_t)((uint64_t)v.whole << unused);
-        v.whole = is_signed(type) ? v.whole >> unused : (int64_t)((uint64_t)v.whole >> unused);
-        v.real = is_signed(type) ? (double)v.whole : (double)(uint64_t)v.whole;
-    }
-    return v;
-}
-
-const char *own_data_words(enum own_data data) {
-    static const char *const words[OWN_DATA_KINDS] = {
-        [OWN_DATA] = "small whole numbers",
-        [OWN_ONES] = "ones",
-        [OWN_UNIT] = "one 1 among zeros",
-        [OWN_SIGNS] = "numbers of both signs",
-        [OWN_NEGATIVE] = "negative numbers",
-        [OWN_POSITIVE] = "great positive numbers",
-        [OWN_FRACTIONS] = "fractions",
-        [OWN_WIDTH] = "numbers that need all bits of the type",
-        [OWN_SPREAD] = "numbers of widely different size",
-        [OWN_TIES] = "numbers of one magnitude and both signs"};
-    return words[data];
-}
-
-bool own_data_suits(enum own_data data, tally_op op, tally_type type) {
-    const bool bits = op == TALLY_AND || op == TALLY_OR || op == TALLY_XOR;
-    switch (data) {
-    case OWN_SIGNS:
-    case OWN_NEGATIVE:
-    case OWN_TIES:
-        return !bits && (is_float(type) || is_signed(type));
-    case OWN_POSITIVE:
-        return op == TALLY_MIN || op == TALLY_MAX;
-    case OWN_FRACTIONS:
-        return is_float(type);
-    case OWN_SPREAD:
-        return is_float(type) && op == TALLY_SUM;
-    default:
-        return true;
-    }
-}
-
-/* A hash of 64 bits (the finalizer of SplitMix64). */
-static uint64_t hash(uint64_t x) {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static int64_t small(tally_op op, tally_type type, uint64_t i) {
-    const uint64_t mixed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    switch (op) {
-    case TALLY_SUM:
-        return 1 + (int64_t)(mixed % 9);
-    case TALLY_PROD: /* few 2s, so that floats are exact */
-        return i % 37 == 3 && i < 700 ? 2 : 1;
-    case TALLY_AND:
-        return (int64_t) ~(UINT64_C(1) << mixed % 61);
-    case TALLY_MIN:
-    case TALLY_MAX:
-        return (int64_t)(mixed % 100) - (is_float(type) || is_signed(type) ? 50 : 0);
-    default:
-        return (int64_t)mixed;
-    }
-}
-
-/* A factor. All but some 24 of n are 1 or -1; of these at most six have a mantissa, of `bits` bits, so that products in
- * any order are exact. */
-static double factor(enum own_data data, tally_type type, uint64_t i, uint64_t n, uint64_t h) {
-    const uint64_t apart = n / 24 + 1;
-    const double sign = data == OWN_NEGATIVE || (data != OWN_WIDTH && h & 1) ? -1 : 1;
-    if (i % apart) return sign;
-    const uint64_t k = i / apart;
-    if (k % 4 == 0 && data == OWN_FRACTIONS) return sign * 1.5;
-    if (k < 3 && data == OWN_WIDTH) return type == TALLY_F64 ? 1 + 0x1p-16 : 1 + 0x1p-7;
-    return sign * (k % 2 ? 2 : 0.5 + (data != OWN_FRACTIONS) * 1.5);
-}
-
-/* A term of a sum. Sums of absolute values stay below 2^24 of the terms' unit for floats, 2^53 for doubles. */
-static double term(enum own_data data, tally_type type, uint64_t n, uint64_t h) {
-    const double sign = h >> 63 ? -1 : 1;
-    const int bits = type == TALLY_F64 ? 50 : 21;
-    const double most = ldexp(1, bits) / (double)n;
-    switch (data) {
-    case OWN_NEGATIVE:
-        return -1 - (double)(h % 9);
-    case OWN_FRACTIONS: /* multiples of 2^-6, or of 2^-30 */
-        return sign * (double)(h % (type == TALLY_F64 ? UINT64_C(1) << 32 : 512)) *
-               (type == TALLY_F64 ? 0x1p-30 : 0x1p-6);
-    case OWN_WIDTH:
-        return sign * (most < 2 ? 1 : floor(most - (double)(h % 1024) * most * 0x1p-12));
-    case OWN_SPREAD:
-        return sign * ldexp(1 + (double)(h % 4096) * 0x1p-12, (int)(h >> 20 & 31) - 16);
-    case OWN_TIES:
-        return sign * 3;
-    default:
-        return sign * (double)(1 + h % 50);
-    }
-}
-
-/* A candidate for the least or the greatest. */
-static double candidate(enum own_data data, tally_type type, uint64_t h) {
-    const double sign = h >> 63 ? -1 : 1;
-    const double far = type == TALLY_F64 ? 1e300 : 1e37;
-    switch (data) {
-    case OWN_NEGATIVE:
-        return -far * (1 + (double)(h % 1024) * 0x1p-10);
-    case OWN_POSITIVE:
-        return far * (1 + (double)(h % 1024) * 0x1p-10);
-    case OWN_FRACTIONS: /* between -1/2 and 1/2 */
-        return (double)(h >> (type == TALLY_F64 ? 14 : 42)) *
-                   (type == TALLY_F64 ? 0x1p-50 : 0x1p-22) -
-               0.5;
-    case OWN_WIDTH:
-    case OWN_SPREAD:
-        return sign * ldexp(1 + (double)(h % 4096) * 0x1p-12, (int)(h >> 20 & 127) - 64);
-    case OWN_TIES:
-        return sign * 7.5;
-    default:
-        return sign * (double)(1 + h % 50);
-    }
-}
-
-static int64_t whole_number(enum own_data data, tally_op op, tally_type type, uint64_t i,
-                            uint64_t n, uint64_t h) {
-    const unsigned bits = 8 * (unsigned)tally_type_size(type) - is_signed(type);
-    const int64_t sign = h >> 63 ? -1 : 1;
-    const uint64_t all = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
-    const bool is_extreme = op == TALLY_MIN || op == TALLY_MAX;
-    if (op == TALLY_OR || op == TALLY_AND) { /* each bit is one element's */
-        uint64_t mine = 0;
-        for (unsigned b = 0; b < 8 * tally_type_size(type); b++)
-            if (i == hash(b * 7 + n) % n) mine |= UINT64_C(1) << b;
-        return (int64_t)(op == TALLY_OR ? mine : ~mine);
-    }
-    if (op == TALLY_XOR) return (int64_t)h;
-    if (op == TALLY_PROD)
-        return data == OWN_WIDTH ? (int64_t)(h | 1)
-                                 : (i % (n / 16 + 1) ? 1 : 3) * (data == OWN_NEGATIVE ? -1 : sign);
-    switch (data) {
-    case OWN_NEGATIVE:
-        return is_extreme ? -(int64_t)(all - h % (all / 8)) : -1 - (int64_t)(h % 9);
-    case OWN_POSITIVE:
-        return (int64_t)(all - h % (all / 8));
-    case OWN_WIDTH:
-        if (is_extreme || bits < 31) return (int64_t)h;
-        return (is_signed(type) ? sign : 1) * (int64_t)(all / n - h % (all / n / 4 + 1));
-    case OWN_TIES:
-        return sign * 7;
-    default:
-        return sign * (int64_t)(1 + h % 50);
-    }
-}
-
-static struct number datum(const struct own_session *s, enum own_data data, uint64_t i, uint64_t n,
-                           uint64_t unit) {
-    const tally_type type = s->kernel->is.type;
-    const uint64_t h = hash(hash(s->options->seed + 64 * (uint64_t)data) + i);
-    struct number v = {0, 0};
-    if (data <= OWN_UNIT) {
-        v.whole = data == OWN_DATA ? small(s->op, type, i) : data == OWN_ONES || i == unit;
-        v.real = (double)v.whole;
-    } else if (data == OWN_POWERS) {
-        v.whole = INT64_C(1) << i;
-        v.real = (double)v.whole;
-    } else if (!is_float(type)) {
-        v.whole = whole_number(data, s->op, type, i, n, h);
-    } else if (s->op == TALLY_PROD) {
-        v.real = factor(data, type, i, n, h);
-    } else {
-        v.real = s->op == TALLY_SUM ? term(data, type, n, h) : candidate(data, type, h);
-    }
-    return v;
-}
-
-/* Returns element i of the second array: a power of two, so that a product has no more bits than its other factor. */
-static struct number second_datum(tally_type type, enum own_data data, uint64_t i) {
-    static const double floats[] = {1, -1, 2, 0.5};
-    struct number v = {1, 1};
-    if (data == OWN_ONES || data == OWN_UNIT) return v;
-    v.real = data == OWN_DATA ? 1 + (double)(i % 3) : floats[hash(i) % 4];
-    v.whole = 1 + (int64_t)(i % 3);
-    if (is_signed(type) && data != OWN_DATA && hash(i) & 1) v.whole = -v.whole;
-    return v;
-}
-
-static int64_t combined(tally_op op, bool has_sign, int64_t a, int64_t b) {
-    const bool less = has_sign ? b < a : (uint64_t)b < (uint64_t)a;
-    switch (op) {
-    case TALLY_SUM:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case TALLY_PROD:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case TALLY_MIN:
-        return less ? b : a;
-    case TALLY_MAX:
-        return less ? a : b;
-    case TALLY_AND:
-        return a & b;
-    case TALLY_OR:
-        return a | b;
-    default:
-        return a ^ b;
-    }
-}
-
-static double combined_real(tally_op op, double a, double b) {
-    switch (op) {
-    case TALLY_SUM:
-        return a + b;
-    case TALLY_PROD:
-        return a * b;
-    case TALLY_MIN:
-        return fmin(a, b);
-    default:
-        return fmax(a, b);
-    }
-}
-
-static struct number one(int64_t whole) {
-    return (struct number){(double)whole, whole};
-}
-
-/* Combines elements `step` apart, of which there are `count`, in order; with y, products. No double is rounded here,
- * but those of OWN_SPREAD, by less than their bound. */
-static struct number fold(tally_op op, tally_type type, const void *x, const void *y,
-                          uint64_t count, uint64_t step) {
-    struct number all = {0, 0};
-    long double sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        struct number v = get(type, x, i * step);
-        if (y) {
-            const struct number w = get(type, y, i * step);
-            v.real *= w.real;
-            v.whole = (int64_t)((uint64_t)v.whole * (uint64_t)w.whole);
-        }
-        sum += (long double)v.real;
-        if (is_float(type)) {
-            all.real = i ? combined_real(op, all.real, v.real) : v.real;
-        } else {
-            struct number next =
-                one(i ? combined(op, is_signed(type), all.whole, v.whole) : v.whole);
-            put(type, &next.whole, 0, next);
-            all = get(type, &next.whole, 0);
-        }
-    }
-    if (is_float(type) && op == TALLY_SUM) all.real = (double)sum;
-    if (type == TALLY_F32) all.real = (double)(float)all.real;
-    return all;
-}
-
-static const tally_op look_ops[] = {
-    [OWN_LOOKS_SUM] = TALLY_SUM, [OWN_LOOKS_PROD] = TALLY_PROD, [OWN_LOOKS_MIN] = TALLY_MIN,
-    [OWN_LOOKS_MAX] = TALLY_MAX, [OWN_LOOKS_AND] = TALLY_AND,   [OWN_LOOKS_OR] = TALLY_OR,
-    [OWN_LOOKS_XOR] = TALLY_XOR};
-
-/* Reduces the elements by an operator that a wrong kernel may implement instead of the one asked for. */
-static struct number other_fold(enum own_looks look, tally_type type, const void *x, uint64_t n) {
-    struct number all = {0, 0};
-    if (look <= OWN_LOOKS_XOR) return fold(look_ops[look], type, x, NULL, n, 1);
-    if (look == OWN_LOOKS_MEAN) {
-        all = fold(TALLY_SUM, type, x, NULL, n, 1);
-        return (struct number){all.real / (double)n, all.whole / (int64_t)n};
-    }
-    for (uint64_t i = 0; i < n; i++) {
-        struct number v = get(type, x, i);
-        const bool negative = is_float(type) ? v.real < 0 : is_signed(type) && v.whole < 0;
-        const struct number size = {negative ? -v.real : v.real, negative ? -v.whole : v.whole};
-        if (look == OWN_LOOKS_NORM1)
-            all = (struct number){all.real + size.real, all.whole + size.whole};
-        if (look == OWN_LOOKS_SUMSQ)
-            all = (struct number){all.real + v.real * v.real, all.whole + v.whole * v.whole};
-        if (look == OWN_LOOKS_NORMINF && size.real > all.real) all = size;
-        if (look == OWN_LOOKS_COUNT) all = one((int64_t)n);
-    }
-    return all;
-}
-
 /* ---- A launch ---- */
 
 uint64_t own_host_most(const struct own_host *h) {
@@ -359,38 +43,6 @@ static uint64_t length_for(const struct own_session *s, unsigned block, uint64_t
     return strcmp(length, "block") == 0 ? block : strtoull(length, NULL, 10);
 }
 
-static void fill(const struct own_session *s, void *x, uint64_t n, int data, uint64_t unit) {
-    const tally_type type = s->kernel->is.type;
-    const uint64_t few =
-        n >> 20; /* of so many elements one is not 0: the sum is an exact float still */
-    const bool thin = s->op == TALLY_SUM && data == OWN_DATA && few > 1;
-    for (uint64_t i = 0; i < n; i++)
-        put(type, x, i,
-            thin && i * 40503 / 7 % few ? one(0) : datum(s, (enum own_data)data, i, n, unit));
-}
-
-static void fill_second(const struct own_session *s, void *y, uint64_t n, int data) {
-    for (uint64_t i = 0; i < n; i++)
-        put(s->kernel->is.type, y, i, second_datum(s->kernel->is.type, (enum own_data)data, i));
-}
-
-void own_host_value(const struct own_session *s, double number, tally_value *out) {
-    const tally_type type = s->kernel->is.type;
-    *out = (tally_value){.type = type};
-    if (type == TALLY_F32)
-        out->as.f32 = (float)number;
-    else if (type == TALLY_F64)
-        out->as.f64 = number;
-    else
-        put(type, &out->as, 0, one(number < 0 ? (int64_t)number : (int64_t)(uint64_t)number));
-}
-
-void *own_host_elements(const struct own_session *s, uint64_t n) {
-    void *x = malloc((size_t)n * tally_type_size(s->kernel->is.type));
-    if (x) fill(s, x, n, OWN_DATA, 0);
-    return x;
-}
-
 static tally_own_launch launch_of(const struct own_session *s, const struct own_run *r,
                                   const void *x, const void *y) {
     const struct own_options *o = s->options;
@@ -420,63 +72,23 @@ static size_t shared_for(const struct own_session *s, unsigned per_thread, unsig
 }
 
 /* The result, from where the host finds it: combined by `op` where there are several values. */
-static struct number result_of(const struct own_session *s, const struct own_host *h, tally_op op,
-                               const void *input, const void *output, const struct own_run *r) {
+static struct own_number result_of(const struct own_session *s, const struct own_host *h,
+                                   tally_op op, const void *input, const void *output,
+                                   const struct own_run *r) {
     const tally_type type = s->kernel->is.type;
     const bool parts = h->form == OWN_SEGMENTS && h->segment;
     const uint64_t blocks = parts ? (r->n + h->segment - 1) / h->segment : 1;
     const bool is_one = h->combines || s->kernel->is.output == NULL;
-    if (s->kernel->is.output) return fold(op, type, output, NULL, is_one ? 1 : r->grid, 1);
-    return fold(op, type, input, NULL, blocks, parts ? h->segment : 1);
-}
-
-static bool equals(tally_type type, struct number a, struct number b, double bound) {
-    if (!is_float(type)) return a.whole == b.whole;
-    return a.real == b.real || fabs(a.real - b.real) <= bound;
-}
-
-/* Returns the value that an integer output holds before the launch, as a kernel may add to it. */
-static int64_t identity_of(tally_op op, tally_type type) {
-    const unsigned bits = 8 * (unsigned)tally_type_size(type) - is_signed(type);
-    const uint64_t most = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
-    switch (op) {
-    case TALLY_PROD:
-        return 1;
-    case TALLY_AND:
-        return -1;
-    case TALLY_MIN:
-        return (int64_t)most;
-    case TALLY_MAX:
-        return is_signed(type) ? -(int64_t)most - 1 : 0;
-    default:
-        return 0;
-    }
-}
-
-/* Returns whether the kernel's result is the other operator's, or that combined with what the output holds at first. */
-static bool looks_like(const struct own_session *s, enum own_looks look, struct number got,
-                       struct number other) {
-    const tally_type type = s->kernel->is.type;
-    const double bound = look == OWN_LOOKS_MEAN ? 1e-5 * fabs(other.real) : 0; /* it is rounded */
-    if (equals(type, got, other, bound)) return true;
-    if (look > OWN_LOOKS_XOR || is_float(type)) return false;
-    struct number all =
-        one(combined(look_ops[look], is_signed(type), identity_of(s->op, type), other.whole));
-    put(type, &all.whole, 0, all);
-    return got.whole == get(type, &all.whole, 0).whole;
+    if (s->kernel->is.output) return own_fold(op, type, output, NULL, is_one ? 1 : r->grid, 1);
+    return own_fold(op, type, input, NULL, blocks, parts ? h->segment : 1);
 }
 
 /* Notes which operators give the kernel's result. Only short launches of one block are compared. */
 static void note_looks(const struct own_session *s, const struct own_host *h, const void *x,
                        const void *input, const void *output, struct own_run *r) {
-    const tally_type type = s->kernel->is.type;
-    const struct number got = result_of(s, h, s->op, input, output, r);
-    for (int k = 0; k < OWN_LOOKS_KINDS; k++) {
-        const bool of_bits = k >= OWN_LOOKS_AND && k <= OWN_LOOKS_XOR;
-        if (of_bits && is_float(type)) continue;
-        const struct number other = other_fold((enum own_looks)k, type, x, r->n);
-        if (looks_like(s, (enum own_looks)k, got, other)) r->looks |= 1u << k;
-    }
+    const struct own_number got = result_of(s, h, s->op, input, output, r);
+    for (int k = 0; k < OWN_LOOKS_KINDS; k++)
+        if (own_looks_like(s, (enum own_looks)k, got, x, r->n)) r->looks |= 1u << k;
 }
 
 /* Takes the result, and holds it against the right one. */
@@ -484,12 +96,12 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
                   const void *y, int data, const void *input, const void *output,
                   struct own_run *r) {
     const tally_type type = s->kernel->is.type;
-    const struct number right = fold(s->op, type, x, y, r->n, 1);
-    const struct number got = result_of(s, h, s->op, input, output, r);
+    const struct own_number right = own_fold(s->op, type, x, y, r->n, 1);
+    const struct own_number got = result_of(s, h, s->op, input, output, r);
     double sizes = 0;
-    r->least = r->greatest = get(type, x, 0).real;
+    r->least = r->greatest = own_get(type, x, 0).real;
     for (uint64_t i = 0; i < r->n; i++) {
-        const double v = get(type, x, i).real;
+        const double v = own_get(type, x, i).real;
         sizes += fabs(v) * (y ? 2 : 1);
         if (v < r->least) r->least = v;
         if (v > r->greatest) r->greatest = v;
@@ -499,7 +111,7 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
         r->bound = (double)r->n * (type == TALLY_F32 ? 0x1p-24 : 0x1p-53) * sizes * 1.001;
     r->value = got.real;
     r->expected = right.real;
-    r->is_right = r->result.is_complete && equals(type, got, right, r->bound);
+    r->is_right = r->result.is_complete && own_equals(type, got, right, r->bound);
     if (s->kernel->is.output && r->result.written == 0) r->is_right = false;
     if (r->grid == 1 && !y && r->n <= OWN_LOOKS_MOST) note_looks(s, h, x, input, output, r);
     if (r->is_right) return;
@@ -535,8 +147,8 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
     char *y = s->kernel->is.second ? malloc((size_t)n * size) : NULL;
     bool good = x && input && output && (y || !s->kernel->is.second);
     if (good) {
-        fill(s, x, n, data, unit);
-        if (y) fill_second(s, y, n, data);
+        own_fill(s, x, n, data, unit);
+        if (y) own_fill_second(s, y, n, data);
         tally_own_launch how = launch_of(s, r, x, y);
         how.patience = patience_for(h, n);
         good = (s->program ? tally_own_time(s->program, &how, s->repeats, input, output,
@@ -619,11 +231,11 @@ static bool far_choose(struct far *f, uint64_t n, uint64_t grid, uint64_t segmen
 
 /* Returns the combined results of the blocks that ran. A block leaves its result in an element of the output, or without
  * an output in the first element of its segment. */
-static struct number far_result(const struct own_session *s, const struct far *f, uint64_t segment,
-                                const void *input, const void *output) {
+static struct own_number far_result(const struct own_session *s, const struct far *f,
+                                    uint64_t segment, const void *input, const void *output) {
     const tally_type type = s->kernel->is.type;
     const size_t size = tally_type_size(type);
-    if (s->kernel->is.output) return fold(s->op, type, output, NULL, f->windows.block_count, 1);
+    if (s->kernel->is.output) return own_fold(s->op, type, output, NULL, f->windows.block_count, 1);
     char firsts[FAR_BLOCKS * 8];
     for (size_t i = 0; i < f->windows.block_count; i++) {
         uint64_t at = 0;
@@ -634,15 +246,15 @@ static struct number far_result(const struct own_session *s, const struct far *f
                 at += f->blocks[i] * segment - f->starts[k];
         memcpy(firsts + i * size, (const char *)input + at * size, size);
     }
-    return fold(s->op, type, firsts, NULL, f->windows.block_count, 1);
+    return own_fold(s->op, type, firsts, NULL, f->windows.block_count, 1);
 }
 
 static bool far_run(const struct own_session *s, const struct own_host *h, struct far *f,
                     char *elements[4], struct own_run *r) {
     const tally_type type = s->kernel->is.type;
     const bool has_second = s->kernel->is.second != NULL;
-    fill(s, elements[0], f->elements, OWN_DATA, 0);
-    fill_second(s, elements[1], f->elements, OWN_DATA);
+    own_fill(s, elements[0], f->elements, OWN_DATA, 0);
+    own_fill_second(s, elements[1], f->elements, OWN_DATA);
     tally_own_launch how = launch_of(s, r, elements[0], has_second ? elements[1] : NULL);
     how.n = (size_t)f->elements;
     how.outputs = f->windows.block_count;
@@ -651,12 +263,12 @@ static bool far_run(const struct own_session *s, const struct own_host *h, struc
     if (tally_own_run(s->kernel->own, 0, &how, NULL, NULL, elements[2], elements[3], &r->result) !=
         TALLY_OK)
         return false;
-    const struct number right =
-        fold(s->op, type, elements[0], has_second ? elements[1] : NULL, f->elements, 1);
-    const struct number got = far_result(s, f, h->segment, elements[2], elements[3]);
+    const struct own_number right =
+        own_fold(s->op, type, elements[0], has_second ? elements[1] : NULL, f->elements, 1);
+    const struct own_number got = far_result(s, f, h->segment, elements[2], elements[3]);
     r->value = got.real;
     r->expected = right.real;
-    r->is_right = r->result.is_complete && equals(type, got, right, 0);
+    r->is_right = r->result.is_complete && own_equals(type, got, right, 0);
     return r->result.fault != TALLY_OWN_ENDLESS;
 }
 
@@ -726,7 +338,7 @@ static bool probe(const struct own_session *s, unsigned block, unsigned shared_p
                         .shared_bytes = shared_for(s, shared_per_thread, block)};
     char *x = malloc((size_t)n * tally_type_size(s->kernel->is.type));
     if (!x) return failed("no memory for %" PRIu64 " elements", n), false;
-    fill(s, x, n, OWN_ONES, 0);
+    own_fill(s, x, n, OWN_ONES, 0);
     tally_own_launch how = launch_of(s, &r, x, s->kernel->is.second ? x : NULL);
     how.outputs = (size_t)n;
     const bool good =

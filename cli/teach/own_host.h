@@ -7,7 +7,7 @@
 #ifndef TALLY_CLI_OWN_HOST_H
 #define TALLY_CLI_OWN_HOST_H
 
-#include "teach/own_kernel.h"
+#include "teach/own_elements.h"
 
 enum own_form {
     OWN_ONE_BLOCK, /* every block touches the same elements: there is to be one */
@@ -28,44 +28,6 @@ struct own_host {
     unsigned shared_per_thread; /* elements of an array without a size, a thread */
 };
 
-/* The elements. All but those of OWN_SPREAD have a result that no order of combining rounds. */
-enum own_data {
-    OWN_DATA, /* small whole numbers */
-    OWN_ONES,
-    OWN_UNIT, /* one 1 among zeros */
-    OWN_SIGNS,
-    OWN_NEGATIVE,
-    OWN_POSITIVE,
-    OWN_FRACTIONS,
-    OWN_WIDTH,  /* they need all bits of their type, or those of the sum do */
-    OWN_SPREAD, /* floats of very different size: a sum is right within own_run.bound */
-    OWN_TIES,   /* one magnitude, both signs */
-    OWN_DATA_KINDS,
-    OWN_POWERS /* element i is 2^i: a sum of some of at most 24 elements tells which; no verdict rests on it */
-};
-/* Returns the data in words: "numbers of both signs". */
-const char *own_data_words(enum own_data data);
-/* Returns whether a type and operator have such elements, and they tell more than OWN_DATA. */
-bool own_data_suits(enum own_data data, tally_op op, tally_type type);
-
-/* The other operators whose result a wrong result is compared with. */
-enum own_looks {
-    OWN_LOOKS_SUM,
-    OWN_LOOKS_PROD,
-    OWN_LOOKS_MIN,
-    OWN_LOOKS_MAX,
-    OWN_LOOKS_AND, /* of integers */
-    OWN_LOOKS_OR,
-    OWN_LOOKS_XOR, /* the last that is an operator of the command's */
-    OWN_LOOKS_NORM1,
-    OWN_LOOKS_SUMSQ,
-    OWN_LOOKS_NORMINF,
-    OWN_LOOKS_COUNT,
-    OWN_LOOKS_MEAN,
-    OWN_LOOKS_KINDS
-};
-enum { OWN_LOOKS_MOST = 32 }; /* elements, at most, for which that is compared */
-
 struct own_run {
     uint64_t n;
     unsigned grid, block;
@@ -80,24 +42,6 @@ struct own_run {
     tally_own_result result;
 };
 
-struct own_session {
-    const struct own_kernel *kernel;
-    const struct own_options *options;
-    tally_op op;
-    unsigned block;             /* that was asked for; 0: none */
-    bool accesses;              /* on_step() is told of them */
-    unsigned order;             /* of the blocks; see tally_own_launch */
-    bool keeps;                 /* variables keep what the launch before left */
-    tally_own_program *program; /* on a device that has a time; NULL: on the model */
-    unsigned repeats;           /* there */
-    uint64_t *work;             /* to which each run adds its own, or NULL */
-};
-
-/* Limits of a verdict's work, in basic blocks that lanes run, so that no verdict depends on the speed of the machine: one
- * core runs some 35 million a second. After OWN_WORK fewer lengths are tried. A launch of more than OWN_WORK, or more than
- * OWN_WORK_MOST in all, is not judged. */
-#define OWN_WORK      (UINT64_C(1) << 27)
-#define OWN_WORK_MOST (UINT64_C(1) << 29)
 /* Finds the launch that suits the kernel. false: its line is written. */
 bool own_host_find(const struct own_session *s, struct own_host *out);
 /* The same for blocks of `block` threads; false, silently, where the kernel does not run so. */
@@ -120,10 +64,6 @@ bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_
  * known. false: it cannot be tried, and no line is written. */
 bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, unsigned told,
                      unsigned first, struct own_run *out);
-/* The number of a run as a value of the kernel's type. */
-void own_host_value(const struct own_session *s, double number, tally_value *out);
-/* The elements of OWN_DATA, which the caller frees; NULL without memory. */
-void *own_host_elements(const struct own_session *s, uint64_t n);
 /* Writes how the host launches it, in words. */
 void own_host_words(const struct own_session *s, const struct own_host *h, const struct own_run *r,
                     char *text, size_t room);

@@ -9,11 +9,10 @@
 #include "teach/own_judge.h"
 
 #include "common/message.h"
-#include "teach/own_advice.h"
+#include "teach/own_wraps.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,62 +26,6 @@ enum {
     SHORT = 1024,
     PICKS = 4
 };
-
-/* ---- What was seen ---- */
-
-bool own_leaves(const struct own_run *run) {
-    return run->result.fault == TALLY_OWN_BOUNDS || run->result.fault == TALLY_OWN_ALIGNMENT;
-}
-
-static bool is_good(const struct own_run *run) {
-    return run->is_right && run->result.fault == TALLY_OWN_RIGHT;
-}
-
-void own_judge_note(struct own_judgement *j, const struct own_run *run) {
-    const tally_own_result *f = &run->result;
-    if (*f->note && !*j->note)
-        snprintf(j->note, sizeof j->note,
-                 "%.330s. The standard asks for a fence there; GPUs pass the value on, as a "
-                 "barrier stands there and the "
-                 "block has not read the place before.",
-                 f->note);
-    if (f->fault == TALLY_OWN_RIGHT) return;
-    for (size_t i = 0; i < j->fault_count; i++)
-        if (j->faults[i].kind == f->fault && j->faults[i].line == f->line &&
-            j->faults[i].other_line == f->other_line)
-            return;
-    if (j->fault_count == OWN_FAULTS_MAX) return;
-    struct own_seen_fault *seen = &j->faults[j->fault_count++];
-    *seen = (struct own_seen_fault){.n = run->n,
-                                    .block = run->block,
-                                    .kind = f->fault,
-                                    .line = f->line,
-                                    .other_line = f->other_line};
-    snprintf(seen->sentence, sizeof seen->sentence, "%s", f->sentence);
-    own_advise_fault(j->session, run, &seen->advice);
-}
-
-__attribute__((format(printf, 3, 4))) static void find(struct own_judgement *j, const char *kind,
-                                                       const char *format, ...) {
-    va_list list;
-    if (j->finding_count == OWN_FINDINGS_MAX) return;
-    struct own_finding *f = &j->findings[j->finding_count++];
-    f->kind = kind;
-    va_start(list, format);
-    vsnprintf(f->sentence, sizeof f->sentence, format, list);
-    va_end(list);
-    own_advise_finding(j->session, kind, &f->advice);
-}
-
-/* "the result is 3, and 4 would be right" */
-static void say_values(const struct own_run *run, char text[160]) {
-    if (run->bound > 0)
-        snprintf(text, 160, "the result is %.9g, and %.9g would be right, within %.3g", run->value,
-                 run->expected, run->bound);
-    else
-        snprintf(text, 160, "the result is %.17g, and %.17g would be right", run->value,
-                 run->expected);
-}
 
 /* ---- Lengths ---- */
 
@@ -101,7 +44,7 @@ static bool try_length(struct own_judgement *j, uint64_t n) {
         if (j->tried[i].n == n) return true;
     if (!own_host_run(j->session, &j->host, n, OWN_DATA, 0, NULL, NULL, &run)) return false;
     j->tried[j->tried_count++] = (struct own_tried){
-        n, is_good(&run), run.result.is_complete, own_leaves(&run), run.value, run.expected};
+        n, own_is_good(&run), run.result.is_complete, own_leaves(&run), run.value, run.expected};
     own_judge_note(j, &run);
     j->is_slow |= n >= 500 && run.result.counts.bytes_read >
                                   16 * n * tally_type_size(j->session->kernel->is.type);
@@ -155,117 +98,7 @@ static bool try_lengths(struct own_judgement *j, uint64_t asked) {
     return true;
 }
 
-/* ---- Which lengths are right ---- */
-
-static bool is_any(uint64_t n, uint64_t unused) {
-    (void)n, (void)unused;
-    return true;
-}
-static bool is_power(uint64_t n, uint64_t unused) {
-    (void)unused;
-    return (n & (n - 1)) == 0;
-}
-static bool is_even(uint64_t n, uint64_t unused) {
-    (void)unused;
-    return n % 2 == 0;
-}
-static bool is_multiple(uint64_t n, uint64_t segment) {
-    return n % segment == 0;
-}
-static bool is_at_most(uint64_t n, uint64_t segment) {
-    return n <= segment;
-}
-static bool is_power_of_two_at_most(uint64_t n, uint64_t segment) {
-    return is_power(n, 0) && n <= segment;
-}
-
-static bool is_exactly(uint64_t n, uint64_t right) {
-    return n == right;
-}
-
-typedef bool rule(uint64_t n, uint64_t segment);
-
-/* Returns whether the rule says which lengths are right, n = 1 apart where `but_one` is set. */
-static bool follows(const struct own_judgement *j, rule *is, uint64_t s, bool but_one) {
-    for (size_t i = 0; i < j->tried_count; i++)
-        if (j->tried[i].right != is(j->tried[i].n, s) && !(but_one && j->tried[i].n == 1))
-            return false;
-    return true;
-}
-
-/* A rule, and the number that it is about. */
-struct pattern {
-    rule *is; /* NULL: none is known */
-    uint64_t s;
-    bool but_one;
-    char words[200];
-};
-
-static uint64_t most_right(const struct own_judgement *j) {
-    uint64_t most = 0;
-    for (size_t i = 0; i < j->tried_count; i++)
-        if (j->tried[i].right) most = j->tried[i].n;
-    return most;
-}
-
-static struct pattern find_pattern(const struct own_judgement *j) {
-    const struct own_host *h = &j->host;
-    const uint64_t s = h->segment ? h->segment : 2 * (uint64_t)h->block, most = most_right(j);
-    struct pattern p = {.s = s};
-    const struct {
-        rule *is;
-        uint64_t s;
-    } rules[] = {{is_any, s},
-                 {is_power, s},
-                 {h->segment ? is_multiple : NULL, s},
-                 {is_even, s},
-                 {is_multiple, 4},
-                 {is_multiple, 8},
-                 {is_multiple, 16},
-                 {is_multiple, 32},
-                 {is_at_most, s},
-                 {is_power_of_two_at_most, s},
-                 {is_at_most, most},
-                 {is_power_of_two_at_most, most},
-                 {is_exactly, most}};
-    for (int but_one = 0; but_one < 2 && !p.is; but_one++)
-        for (size_t i = 0; i < sizeof rules / sizeof *rules && !p.is; i++)
-            if (rules[i].is && most > 1 && follows(j, rules[i].is, rules[i].s, but_one)) {
-                p.is = rules[i].is;
-                p.s = rules[i].s;
-                p.but_one = but_one;
-            }
-    const char *only = j->session->kernel->is.length ? "only " : "";
-    if (p.is == is_any && p.but_one)
-        snprintf(p.words, sizeof p.words, "right for every length tried");
-    if (p.is == is_power)
-        snprintf(p.words, sizeof p.words,
-                 "right %swhere n is a power of two, and wrong for every other length tried", only);
-    else if (p.is == is_multiple && p.s != h->segment)
-        snprintf(p.words, sizeof p.words,
-                 "right %swhere n is a multiple of %" PRIu64 ", and for no other length tried",
-                 only, p.s);
-    else if (p.is == is_multiple)
-        snprintf(p.words, sizeof p.words,
-                 "right %swhere n is a multiple of the segment, which is %" PRIu64
-                 " for blocks of %u threads, and for no other length tried",
-                 only, s, h->block);
-    else if (p.is == is_exactly)
-        snprintf(p.words, sizeof p.words,
-                 "right for n = %" PRIu64 ", and for no other length tried", p.s);
-    else if (p.is == is_even)
-        snprintf(p.words, sizeof p.words, "right only for even n, and wrong for odd n");
-    else if (p.is == is_at_most)
-        snprintf(p.words, sizeof p.words, "right up to n = %" PRIu64 ", and wrong beyond", p.s);
-    else if (p.is == is_power_of_two_at_most)
-        snprintf(p.words, sizeof p.words,
-                 "right %swhere n is a power of two up to %" PRIu64
-                 ", and for no other length tried",
-                 only, p.s);
-    if (p.is && p.but_one && strlen(p.words) < sizeof p.words - 20)
-        strcat(p.words, ", n = 1 apart");
-    return p;
-}
+/* ---- Right lengths ---- */
 
 /* Chooses right lengths of at most FEW elements, spread over those that are. */
 static size_t pick(const struct own_judgement *j, uint64_t least, uint64_t out[PICKS]) {
@@ -304,9 +137,10 @@ static void try_data(struct own_judgement *j) {
             if (!own_host_run(s, &j->host, lengths[i], data, 0, NULL, NULL, &run)) return;
             own_judge_note(j, &run);
             if (run.is_right) continue;
-            say_values(&run, values);
-            find(j, "data", "with %s, n = %" PRIu64 ", %s%s", own_data_words(data), run.n, values,
-                 is_extreme && !is_an_element(&run) ? "; that is none of the elements" : "");
+            own_say_values(&run, values);
+            own_find(j, "data", "with %s, n = %" PRIu64 ", %s%s", own_data_words(data), run.n,
+                     values,
+                     is_extreme && !is_an_element(&run) ? "; that is none of the elements" : "");
             break;
         }
     }
@@ -347,7 +181,7 @@ static void try_looks(struct own_judgement *j) {
     if (looks == ~0u || !looks) return;
     const int look = __builtin_ctz(looks);
     j->finding_count = 0; /* which this explains */
-    find(j, "operator", "this is %s; you asked for %s", names[look], tally_op_name(s->op));
+    own_find(j, "operator", "this is %s; you asked for %s", names[look], tally_op_name(s->op));
     struct own_advice *a = &j->findings[0].advice;
     snprintf(a->why, sizeof a->why, "The result is another operator's for every length tried.");
     snprintf(a->lesson, sizeof a->lesson, "lessons/01_first_tree.cu");
@@ -361,19 +195,19 @@ static void try_looks(struct own_judgement *j) {
 /* ---- Blocks ---- */
 
 /* The lengths for another block: those of the pattern. */
-static size_t lengths_for(const struct own_judgement *j, const struct pattern *p,
+static size_t lengths_for(const struct own_judgement *j, const struct own_pattern *p,
                           const struct own_host *h, uint64_t out[PICKS + 4]) {
     const uint64_t s = h->segment ? h->segment : 2 * (uint64_t)h->block;
     const uint64_t any[] = {1, s / 2 + 1, s - 1, s + 1, 3 * s + 5, 2 * s};
     const uint64_t powers[] = {2, 64, 256, 1024};
     size_t count = 0;
-    if (p->is == is_any)
+    if (p->is == RIGHT_ANY)
         for (size_t i = 0; i < sizeof any / sizeof *any; i++)
             out[count++] = any[i];
-    else if (p->is == is_power)
+    else if (p->is == RIGHT_POWERS)
         for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
             out[count++] = powers[i];
-    else if (p->is == is_multiple)
+    else if (p->is == RIGHT_MULTIPLES)
         for (uint64_t k = 1; k <= 3; k++)
             out[count++] = k * s;
     else
@@ -382,7 +216,7 @@ static size_t lengths_for(const struct own_judgement *j, const struct pattern *p
 }
 
 /* Tries blocks of so many threads; the run that is wrong is kept. */
-static void try_block(struct own_judgement *j, const struct pattern *p, unsigned threads,
+static void try_block(struct own_judgement *j, const struct own_pattern *p, unsigned threads,
                       struct own_run *wrong) {
     struct own_tried_block *t = &j->blocks[j->block_count];
     const struct own_session *s = j->session;
@@ -409,7 +243,7 @@ static void try_block(struct own_judgement *j, const struct pattern *p, unsigned
             t->runs = false;
             return;
         }
-        t->right = is_good(&run);
+        t->right = own_is_good(&run);
         t->leaves_shared = own_leaves(&run);
         if (!t->right) *wrong = run;
     }
@@ -461,7 +295,7 @@ static bool is_wrong_block(const struct own_tried_block *t) {
 
 /* Several blocks. A block that is too large for a shared array, and one that is no power of two, is only told; and so is
  * every other where the text names a block that is right. */
-static void try_blocks(struct own_judgement *j, const struct pattern *p) {
+static void try_blocks(struct own_judgement *j, const struct own_pattern *p) {
     static const unsigned threads[] = {32, 64, 256, 1024, 96};
     const struct own_session *s = j->session;
     char wrong[160], right[160];
@@ -485,8 +319,8 @@ static void try_blocks(struct own_judgement *j, const struct pattern *p) {
         if (is_wrong_block(&j->blocks[i])) own_judge_note(j, &runs[i]);
     list_blocks(j, false, true, wrong);
     list_blocks(j, true, true, right);
-    find(j, "block", "with blocks of %s threads it is right, and with blocks of %s it is wrong",
-         right, wrong);
+    own_find(j, "block", "with blocks of %s threads it is right, and with blocks of %s it is wrong",
+             right, wrong);
 }
 
 /* ---- Launches, orders, grids ---- */
@@ -501,15 +335,15 @@ static void try_again(struct own_judgement *j) {
         struct own_run run;
         char values[160];
         if (!own_host_run(j->session, &j->host, lengths[i], OWN_DATA, 0, NULL, NULL, &run) ||
-            !is_good(&run) ||
+            !own_is_good(&run) ||
             !own_host_run(&second, &j->host, lengths[i], OWN_DATA, 0, NULL, NULL, &run))
             return;
-        if (is_good(&run)) continue;
+        if (own_is_good(&run)) continue;
         own_judge_note(j, &run);
-        say_values(&run, values);
-        find(j, "second launch",
-             "the first launch is right and the second launch wrong: n = %" PRIu64 ", %s", run.n,
-             run.is_right ? "with a fault" : values);
+        own_say_values(&run, values);
+        own_find(j, "second launch",
+                 "the first launch is right and the second launch wrong: n = %" PRIu64 ", %s",
+                 run.n, run.is_right ? "with a fault" : values);
         return;
     }
 }
@@ -529,22 +363,22 @@ static void try_orders(struct own_judgement *j) {
             if (!own_host_run(&with, &j->host, lengths[i], OWN_DATA, 0, NULL, NULL, &run)) return;
             own_judge_note(j, &run);
             if (run.is_right) continue;
-            say_values(&run, values);
-            find(j, "order of blocks", "with %s, n = %" PRIu64 ": %s",
-                 orders[k] == 1 ? "the blocks from the last to the first"
-                                : "the blocks in another order",
-                 run.n, values);
+            own_say_values(&run, values);
+            own_find(j, "order of blocks", "with %s, n = %" PRIu64 ": %s",
+                     orders[k] == 1 ? "the blocks from the last to the first"
+                                    : "the blocks in another order",
+                     run.n, values);
             return;
         }
 }
 
 /* Tries other grids, if no length is wrong with the host's own. A grid sized to the device may have more blocks than a block has
  * threads; where the kernel combines the blocks' values itself, more than twice as many, too. */
-static void try_grids(struct own_judgement *j, const struct pattern *p) {
+static void try_grids(struct own_judgement *j, const struct own_pattern *p) {
     /* Elements a thread, of which the fourth part are 16-byte loads, and four of these are under way together. */
     enum { EACH = 14 };
     const unsigned b = j->host.block, grids[] = {1, 2, 3, b + 1, 2 * b + 3};
-    if (j->host.form != OWN_WHOLE_GRID || j->session->options->grid || p->is != is_any) return;
+    if (j->host.form != OWN_WHOLE_GRID || j->session->options->grid || p->is != RIGHT_ANY) return;
     const size_t count = sizeof grids / sizeof *grids - !j->host.combines;
     for (size_t i = 0; i < count; i++) {
         struct own_host h = j->host;
@@ -553,12 +387,12 @@ static void try_grids(struct own_judgement *j, const struct pattern *p) {
         h.grid = grids[i];
         const uint64_t n = (grids[i] > 3 ? 2 : EACH) * (uint64_t)grids[i] * b + 7;
         if (!own_host_run(j->session, &h, n, OWN_DATA, 0, NULL, NULL, &run)) return;
-        if (is_good(&run) || (own_leaves(&run) && grids[i] > 3)) continue;
+        if (own_is_good(&run) || (own_leaves(&run) && grids[i] > 3)) continue;
         own_judge_note(j, &run);
         if (run.is_right) return; /* the fault says what is wrong */
-        say_values(&run, values);
-        find(j, "grid", "with %u block%s of %u threads, n = %" PRIu64 ", %s", run.grid,
-             run.grid == 1 ? "" : "s", run.block, run.n, values);
+        own_say_values(&run, values);
+        own_find(j, "grid", "with %u block%s of %u threads, n = %" PRIu64 ", %s", run.grid,
+                 run.grid == 1 ? "" : "s", run.block, run.n, values);
         return;
     }
 }
@@ -573,113 +407,6 @@ static void try_few_blocks(struct own_judgement *j) {
     if (own_host_run(j->session, &h, 64 * (uint64_t)h.block, OWN_ONES, 0, NULL, NULL, &run) &&
         own_leaves(&run))
         own_judge_note(j, &run);
-}
-
-/* ---- Lengths at which an index wraps ---- */
-
-/* Runs some blocks of a launch for about `about` elements; a grid that walks the array has about `threads`. The last round
- * has half a segment, so that it is block 0's, whoever is given what is left over. */
-static bool try_far_length(const struct own_judgement *j, uint64_t about, uint64_t threads,
-                           struct own_run *run) {
-    const struct own_host *h = &j->host;
-    const uint64_t s = h->segment, grid = threads / s;
-    const uint64_t round = h->form == OWN_WHOLE_GRID ? grid * s : s;
-    return round &&
-           own_host_far(j->session, h, about / round * round + s / 2 + 1, (unsigned)grid, run);
-}
-
-/* Lengths at which an int, or an unsigned, wraps: near to the most that the type of n holds, but so far from it that a few
- * rounds of the grid more do not wrap; and one beyond 32 bits. */
-static uint64_t far_length(const tally_own_kernel *k) {
-    const uint64_t one = 1;
-    return k->length_type == TALLY_I32 ? (one << 30) + (one << 28) : (one << 31) + (one << 29);
-}
-#define BEYOND_32_BITS ((UINT64_C(1) << 32) + (UINT64_C(1) << 29))
-
-/* Says what a run for such a length has found; beyond 32 bits it is a note. */
-static void tell_far(struct own_judgement *j, const struct own_run *run, bool is_note) {
-    char values[160];
-    say_values(run, values);
-    const char *what = *run->result.sentence ? run->result.sentence : values;
-    if (!is_note)
-        find(j, "overflow", "with n = %" PRIu64 " an index does not hold its value: %s", run->n,
-             what);
-    else if (!*j->note)
-        snprintf(j->note, sizeof j->note,
-                 "beyond 2^32 elements an index of 32 bits wraps: with n = %" PRIu64 ", %.300s",
-                 run->n, what);
-}
-
-/* Runs some blocks of a launch for such a length, on what of the array is theirs. Returns false where that is not known: the
- * same blocks of a short array must be right first. */
-static bool try_windows(struct own_judgement *j, uint64_t about) {
-    const uint64_t short_grid = 40, segment = j->host.segment, threads = UINT64_C(1) << 26;
-    struct own_run run;
-    if (j->host.form == OWN_ONE_BLOCK || j->host.combines || !segment ||
-        !try_far_length(j, 3 * short_grid * segment, short_grid * segment, &run) ||
-        !is_good(&run) || !try_far_length(j, about, threads, &run))
-        return false;
-    j->far = run.n;
-    if (!is_good(&run))
-        tell_far(j, &run, false);
-    else if (tally_type_size(j->session->kernel->is.length_type) == 8 &&
-             try_far_length(j, BEYOND_32_BITS, threads, &run) && !is_good(&run))
-        tell_far(j, &run, true);
-    return true;
-}
-
-/* The same for one block whose stride is a number of the text, the threads of that block. So many rounds would take too long:
- * the lanes begin a few rounds before the end, or before an int wraps. */
-static void try_last_rounds(struct own_judgement *j, uint64_t about) {
-    enum { ROUNDS = 8, EARLIER = 64 };
-    const unsigned block = j->host.block;
-    const uint64_t round = block, wraps = UINT64_C(1) << 31;
-    const uint64_t far = about > wraps ? wraps + ROUNDS / 2 * round : about / round * round;
-    struct own_run run;
-    if (!own_host_shares(j->session, (EARLIER + ROUNDS) * round, 1, block, EARLIER * block, &run) ||
-        !run.is_right || wraps % round ||
-        !own_host_shares(j->session, far, 1, block, (unsigned)(far - ROUNDS * round), &run))
-        return;
-    j->far = run.n;
-    if (!run.is_right) tell_far(j, &run, false);
-}
-
-/* Runs a warp of some blocks of so many threads that few rounds are left to each: of one block, or of blocks that share the array
- * in another way than by segments. One block, or the blocks that were asked for, are told of more threads than blocks have. The
- * lanes must read their share of a short array, or nothing is known. */
-static void try_shares(struct own_judgement *j, uint64_t about) {
-    enum { THREADS = 1 << 21, ROUNDS = 8, SHORT_GRID = 16 };
-    const struct own_session *s = j->session;
-    const bool is_one = j->host.form == OWN_ONE_BLOCK;
-    const unsigned asked = (unsigned)s->options->grid, block = j->host.block;
-    const unsigned grid = is_one ? 1 : asked ? asked : THREADS / block;
-    const unsigned short_grid = is_one || asked ? grid : SHORT_GRID;
-    unsigned told = is_one || asked ? THREADS : block;
-    while (told > block && (uint64_t)told * grid > THREADS)
-        told /= 2;
-    const uint64_t round = (uint64_t)ROUNDS * grid * told;
-    struct own_run run;
-    if (s->options->width || (is_one && j->host.per_thread)) return;
-    if (!own_host_shares(s, (uint64_t)ROUNDS * short_grid * told, short_grid, told, 0, &run) ||
-        !run.is_right) {
-        if (is_one) try_last_rounds(j, about);
-        return;
-    }
-    if (!own_host_shares(s, about / round * round, grid, told, 0, &run)) return;
-    j->far = run.n;
-    if (!run.is_right)
-        tell_far(j, &run, false);
-    else if (tally_type_size(s->kernel->is.length_type) == 8 &&
-             own_host_shares(s, BEYOND_32_BITS / round * round, grid, told, 0, &run) &&
-             !run.is_right)
-        tell_far(j, &run, true);
-}
-
-static void try_far(struct own_judgement *j, const struct pattern *p) {
-    const tally_own_kernel *k = &j->session->kernel->is;
-    if (!k->length || tally_type_size(k->length_type) < 4 || p->is != is_any) return;
-    const uint64_t about = far_length(k);
-    if (!try_windows(j, about)) try_shares(j, about);
 }
 
 /* ---- The verdict ---- */
@@ -697,15 +424,15 @@ static void list_lengths(const struct own_judgement *j, bool right, char *text, 
         }
 }
 
-static void say_verdict(struct own_judgement *j, const struct pattern *p) {
+static void say_verdict(struct own_judgement *j, const struct own_pattern *p) {
     char list[200] = "";
     size_t right = 0;
     const uint64_t most = j->tried[j->tried_count - 1].n;
     for (size_t i = 0; i < j->tried_count; i++)
         right += j->tried[i].right;
     /* A kernel that takes no n is for the lengths that the host launches it for. */
-    const bool has_no_n = (p->is == is_multiple || p->is == is_power ||
-                           p->is == is_power_of_two_at_most || p->is == is_exactly) &&
+    const bool has_no_n = (p->is == RIGHT_MULTIPLES || p->is == RIGHT_POWERS ||
+                           p->is == RIGHT_POWERS_UP_TO || p->is == RIGHT_ONE) &&
                           !j->session->kernel->is.length;
     const bool all = right == j->tried_count;
     j->status = (all || has_no_n) && !j->finding_count && !j->endless ? OWN_RIGHT : OWN_WRONG;
@@ -743,16 +470,16 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
 }
 
 /* Notes that results are wrong, and nothing is known that explains it: for which lengths, or what the first of them is. */
-static void find_lengths(struct own_judgement *j, const struct pattern *p) {
+static void find_lengths(struct own_judgement *j, const struct own_pattern *p) {
     const struct own_tried *first = j->tried;
     const double unset = 1e37; /* what nothing has set is such a float, or none */
     while (first < j->tried + j->tried_count && first->right)
         first++;
     if (p->is || first == j->tried + j->tried_count)
-        find(j, "lengths", "it is not right for every n");
+        own_find(j, "lengths", "it is not right for every n");
     else
-        find(j, "lengths", "with n = %" PRIu64 " the result is %.9g, and %.9g would be right",
-             first->n, first->value, first->expected);
+        own_find(j, "lengths", "with n = %" PRIu64 " the result is %.9g, and %.9g would be right",
+                 first->n, first->value, first->expected);
     struct own_advice *a = &j->findings[j->finding_count - 1].advice;
     if (first != j->tried + j->tried_count && first->complete && fabs(first->expected) < unset &&
         !(fabs(first->value) < unset))
@@ -809,7 +536,7 @@ static void say_tried(struct own_judgement *j) {
 
 bool own_judge(struct own_judgement *j, uint64_t n) {
     if (!try_lengths(j, n)) return false;
-    const struct pattern p = find_pattern(j);
+    const struct own_pattern p = own_pattern_find(j);
     j->data[OWN_DATA] = true;
     j->length_faults = j->fault_count;
     if (!j->endless) {
@@ -819,7 +546,7 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
         try_orders(j);
         try_grids(j, &p);
         try_few_blocks(j);
-        try_far(j, &p);
+        own_judge_far(j, &p);
         size_t right = 0;
         for (size_t i = 0; i < j->tried_count; i++)
             right += j->tried[i].right;

@@ -58,10 +58,4 @@ struct own_text {
     size_t functor_count;
 };
 
-/* Reads the text of a file. What is the host's (other functions, #include, #pragma) becomes blanks, so that
- * every line keeps its number. On failure false: `why` says what is wrong, in line *line. */
-bool own_text_read(const char *bytes, size_t length, struct own_text *out, char *why, size_t room,
-                   unsigned *line);
-void own_text_forget(struct own_text *t);
-
 #endif

@@ -74,24 +74,36 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             b[k] = VECTOR_LOAD(vf64, (at) + 2 * stride + k * LANES(double));                       \
         }
 
+/* Does what comes last with the planes of the step at column c in s, e and b, and stores them. */
+#define WITH_SUMS(...)                                                                             \
+    double *at = (double *)planes + c;                                                             \
+    vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                                       \
+    FETCH_SUM(s, e, b, at)                                                                         \
+    __VA_ARGS__                                                                                    \
+    STORE(at, s, double);                                                                          \
+    STORE(at + stride, e, double);                                                                 \
+    STORE(at + 2 * stride, b, double)
+/* Adds the values of row r, of which `value` is the k-th vector. */
+#define EACH_VALUE(value, ADD, FIRST)                                                              \
+    for (size_t k = 0; k < DOUBLES; k++) {                                                         \
+        const vf64 v = value;                                                                      \
+        if (starts && r == 0)                                                                      \
+            FIRST(v);                                                                              \
+        else                                                                                       \
+            ADD(v);                                                                                \
+    }
+#define EACH_PAIR(value, other, ADD)                                                               \
+    for (size_t k = 0; k < DOUBLES; k++) {                                                         \
+        const vf64 v = value, w = other;                                                           \
+        ADD(v, w);                                                                                 \
+    }
+
 #define SUM_KERNEL(op, name, element, ADD, FIRST)                                                  \
     static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
                                                const struct column_rows *in, size_t width) {       \
         EACH_ROW_BLOCK(element) {                                                                  \
-            double *at = (double *)planes + c;                                                     \
-            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            FETCH_SUM(s, e, b, at)                                                                 \
-            EACH_ROW(                                                                              \
-                element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
-                    const vf64 v = DOUBLE_##name(p, k);                                            \
-                    if (starts && r == 0)                                                          \
-                        FIRST(v);                                                                  \
-                    else                                                                           \
-                        ADD(v);                                                                    \
-                });                                                                                \
-            STORE(at, s, double);                                                                  \
-            STORE(at + stride, e, double);                                                         \
-            STORE(at + 2 * stride, b, double);                                                     \
+            WITH_SUMS(EACH_ROW(element, in->x, in->x_row,                                          \
+                               EACH_VALUE(DOUBLE_##name(p, k), ADD, FIRST)););                     \
         }                                                                                          \
     }
 
@@ -124,29 +136,19 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
 
 /* The kernels of elements that are widened first, `bytes` of them each: code of its own for every type would run no
  * faster, and take long to compile. */
+#define WIDE_TILE(tile, element, base, pitch)                                                      \
+    element tile[ROWS_AT_ONCE][STEP];                                                              \
+    widen((base) + (ptrdiff_t)r0 * (pitch) + c * bytes, pitch, rows, width - c, tile)
+#define ROWS_HERE (in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE)
 #define WIDE_SUM_KERNEL(op, name, element, ADD, FIRST)                                             \
     static ONE_COPY void CONCAT(op##_wide_##name, TALLY_ISA)(                                      \
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
         widen_rows *widen, size_t bytes) {                                                         \
         EACH_ROW_BLOCK(element) {                                                                  \
-            double *at = (double *)planes + c;                                                     \
-            const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;       \
-            element tile[ROWS_AT_ONCE][STEP];                                                      \
-            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            widen(in->x + (ptrdiff_t)r0 * in->x_row + c * bytes, in->x_row, rows, width - c,       \
-                  tile);                                                                           \
-            FETCH_SUM(s, e, b, at)                                                                 \
-            for (size_t r = 0; r < rows; r++)                                                      \
-                for (size_t k = 0; k < DOUBLES; k++) {                                             \
-                    const vf64 v = DOUBLE_##name(tile[r], k);                                      \
-                    if (starts && r == 0)                                                          \
-                        FIRST(v);                                                                  \
-                    else                                                                           \
-                        ADD(v);                                                                    \
-                }                                                                                  \
-            STORE(at, s, double);                                                                  \
-            STORE(at + stride, e, double);                                                         \
-            STORE(at + 2 * stride, b, double);                                                     \
+            const size_t rows = ROWS_HERE;                                                         \
+            WIDE_TILE(tile, element, in->x, in->x_row);                                            \
+            WITH_SUMS(for (size_t r = 0; r < rows; r++)                                            \
+                          EACH_VALUE(DOUBLE_##name(tile[r], k), ADD, FIRST));                      \
         }                                                                                          \
     }
 #define WIDE_PAIR_KERNEL(name, element, ADD)                                                       \
@@ -154,23 +156,11 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
         widen_rows *widen, size_t bytes) {                                                         \
         EACH_ROW_BLOCK(element) {                                                                  \
-            double *at = (double *)planes + c;                                                     \
-            const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;       \
-            element tile[ROWS_AT_ONCE][STEP], other[ROWS_AT_ONCE][STEP];                           \
-            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            widen(in->x + (ptrdiff_t)r0 * in->x_row + c * bytes, in->x_row, rows, width - c,       \
-                  tile);                                                                           \
-            widen(in->y + (ptrdiff_t)r0 * in->y_row + c * bytes, in->y_row, rows, width - c,       \
-                  other);                                                                          \
-            FETCH_SUM(s, e, b, at)                                                                 \
-            for (size_t r = 0; r < rows; r++)                                                      \
-                for (size_t k = 0; k < DOUBLES; k++) {                                             \
-                    const vf64 v = DOUBLE_##name(tile[r], k), w = DOUBLE_##name(other[r], k);      \
-                    ADD(v, w);                                                                     \
-                }                                                                                  \
-            STORE(at, s, double);                                                                  \
-            STORE(at + stride, e, double);                                                         \
-            STORE(at + 2 * stride, b, double);                                                     \
+            const size_t rows = ROWS_HERE;                                                         \
+            WIDE_TILE(tile, element, in->x, in->x_row);                                            \
+            WIDE_TILE(other, element, in->y, in->y_row);                                           \
+            WITH_SUMS(for (size_t r = 0; r < rows; r++)                                            \
+                          EACH_PAIR(DOUBLE_##name(tile[r], k), DOUBLE_##name(other[r], k), ADD));  \
         }                                                                                          \
     }
 
@@ -181,88 +171,51 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
                                               const struct column_rows *in, size_t width) {        \
         unsigned wait = 0;                                                                         \
         EACH_ROW_BLOCK(element) {                                                                  \
-            double *at = (double *)planes + c;                                                     \
-            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            vi64 left[DOUBLES];                                                                    \
-            FETCH_SUM(s, e, b, at)                                                                 \
-            if (wait == 0) {                                                                       \
-                for (size_t k = 0; k < DOUBLES; k++)                                               \
-                    left[k] = (vi64){0};                                                           \
-                EACH_ROW(                                                                          \
-                    element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {              \
-                        const vf64 v = DOUBLE_##name(p, k);                                        \
-                        if (starts && r == 0)                                                      \
-                            FIRST(v);                                                              \
-                        else                                                                       \
-                            TRY_ONE(v);                                                            \
-                    });                                                                            \
-                for (size_t k = 1; k < DOUBLES; k++)                                               \
-                    left[0] |= left[k];                                                            \
-            }                                                                                      \
-            if (wait > 0 || any_set((vu64)left[0])) {                                              \
-                if (wait > 0)                                                                      \
-                    KERNEL_PATH("with a bound, untried");                                          \
-                else                                                                               \
-                    KERNEL_PATH("again with a bound");                                             \
-                wait = wait > 0 ? wait - 1 : COLUMNS_TRY_AGAIN;                                    \
-                FETCH_AGAIN(s, e, b, at)                                                           \
-                AGAIN(element, name)                                                               \
-            }                                                                                      \
-            STORE(at, s, double);                                                                  \
-            STORE(at + stride, e, double);                                                         \
-            STORE(at + 2 * stride, b, double);                                                     \
+            WITH_SUMS(                                                                             \
+                vi64 left[DOUBLES]; if (wait == 0) {                                               \
+                    for (size_t k = 0; k < DOUBLES; k++)                                           \
+                        left[k] = (vi64){0};                                                       \
+                    EACH_ROW(element, in->x, in->x_row,                                            \
+                             EACH_VALUE(DOUBLE_##name(p, k), TRY_ONE, FIRST));                     \
+                    for (size_t k = 1; k < DOUBLES; k++)                                           \
+                        left[0] |= left[k];                                                        \
+                } if (wait > 0 || any_set((vu64)left[0])) {                                        \
+                    if (wait > 0)                                                                  \
+                        KERNEL_PATH("with a bound, untried");                                      \
+                    else                                                                           \
+                        KERNEL_PATH("again with a bound");                                         \
+                    wait = wait > 0 ? wait - 1 : COLUMNS_TRY_AGAIN;                                \
+                    FETCH_AGAIN(s, e, b, at)                                                       \
+                    AGAIN(element, name)                                                           \
+                });                                                                                \
         }                                                                                          \
     }
+#define AGAIN(element, name)                                                                       \
+    EACH_ROW(element, in->x, in->x_row, EACH_VALUE(DOUBLE_##name(p, k), ADD_ONE, FIRST));
+#define AGAIN_WIDE(element, name)                                                                  \
+    const size_t rows = ROWS_HERE;                                                                 \
+    float tile[ROWS_AT_ONCE][STEP];                                                                \
+    CONCAT(widen_##name, TALLY_ISA)                                                                \
+    (in->x + (ptrdiff_t)r0 * in->x_row + c * sizeof(element), in->x_row, rows, width - c, tile);   \
+    for (size_t r = 0; r < rows; r++)                                                              \
+    EACH_VALUE(DOUBLE_f32(tile[r], k), ADD_ONE, FIRST)
 
 #define PAIR_KERNEL(name, element, ADD)                                                            \
     static void CONCAT(products_##name, TALLY_ISA)(uint64_t * planes, size_t stride,               \
                                                    const struct column_rows *in, size_t width) {   \
         EACH_ROW_BLOCK(element) {                                                                  \
-            double *at = (double *)planes + c;                                                     \
-            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            FETCH_SUM(s, e, b, at)                                                                 \
-            const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;       \
-            element others[ROWS_AT_ONCE][STEP];                                                    \
-            ptrdiff_t y_step;                                                                      \
-            const char *y = whole_rows(in->y + (ptrdiff_t)r0 * in->y_row + c * sizeof(element),    \
-                                       in->y_row, rows, (width - c) * sizeof(element),             \
-                                       STEP * sizeof(element), (char *)others, &y_step);           \
-            EACH_ROW(element, in->x, in->x_row, {                                                  \
-                const element *q = (const element *)y;                                             \
-                y += y_step;                                                                       \
-                for (size_t k = 0; k < DOUBLES; k++) {                                             \
-                    const vf64 v = DOUBLE_##name(p, k), w = DOUBLE_##name(q, k);                   \
-                    ADD(v, w);                                                                     \
-                }                                                                                  \
-            });                                                                                    \
-            STORE(at, s, double);                                                                  \
-            STORE(at + stride, e, double);                                                         \
-            STORE(at + 2 * stride, b, double);                                                     \
+            WITH_SUMS(element others[ROWS_AT_ONCE][STEP]; ptrdiff_t y_step;                        \
+                      const char *y =                                                              \
+                          whole_rows(in->y + (ptrdiff_t)r0 * in->y_row + c * sizeof(element),      \
+                                     in->y_row, ROWS_HERE, (width - c) * sizeof(element),          \
+                                     STEP * sizeof(element), (char *)others, &y_step);             \
+                      EACH_ROW(element, in->x, in->x_row, {                                        \
+                          const element *q = (const element *)y;                                   \
+                          y += y_step;                                                             \
+                          EACH_PAIR(DOUBLE_##name(p, k), DOUBLE_##name(q, k), ADD)                 \
+                      }););                                                                        \
         }                                                                                          \
     }
-
-#define AGAIN(element, name)                                                                       \
-    EACH_ROW(                                                                                      \
-        element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                          \
-            const vf64 v = DOUBLE_##name(p, k);                                                    \
-            if (starts && r == 0)                                                                  \
-                FIRST(v);                                                                          \
-            else                                                                                   \
-                ADD_ONE(v);                                                                        \
-        });
-#define AGAIN_WIDE(element, name)                                                                  \
-    const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;               \
-    float tile[ROWS_AT_ONCE][STEP];                                                                \
-    CONCAT(widen_##name, TALLY_ISA)                                                                \
-    (in->x + (ptrdiff_t)r0 * in->x_row + c * sizeof(element), in->x_row, rows, width - c, tile);   \
-    for (size_t r = 0; r < rows; r++)                                                              \
-        for (size_t k = 0; k < DOUBLES; k++) {                                                     \
-            const vf64 v = DOUBLE_f32(tile[r], k);                                                 \
-            if (starts && r == 0)                                                                  \
-                FIRST(v);                                                                          \
-            else                                                                                   \
-                ADD_ONE(v);                                                                        \
-        }
 
 #define SUM_KERNELS(name, element, length)                                                         \
     SUM_KERNEL(two, name, element, ADD_TWO, FIRST)                                                 \
@@ -289,20 +242,13 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
                                                const struct column_rows *in, size_t width) {       \
         EACH_ROW_BLOCK(element) {                                                                  \
-            double *at = (double *)planes + c;                                                     \
-            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
             vector total[STEP / (sizeof(vector) / sizeof((vector){0}[0]))];                        \
             for (size_t k = 0; k < sizeof total / sizeof total[0]; k++)                            \
                 total[k] = (vector){0};                                                            \
             EACH_ROW(element, in->x, in->x_row,                                                    \
                      for (size_t k = 0; k < sizeof total / sizeof total[0]; k++) total[k] +=       \
                      SUM(p, k););                                                                  \
-            FETCH_SUM(s, e, b, at)                                                                 \
-            for (size_t k = 0; k < DOUBLES; k++)                                                   \
-                ADD(DOUBLE(total, k));                                                             \
-            STORE(at, s, double);                                                                  \
-            STORE(at + stride, e, double);                                                         \
-            STORE(at + 2 * stride, b, double);                                                     \
+            WITH_SUMS(for (size_t k = 0; k < DOUBLES; k++) ADD(DOUBLE(total, k)););                \
         }                                                                                          \
     }
 #define HALF_OF(total, k)   half_of_ints(total[(k) / 2], (k) % 2)
@@ -461,22 +407,14 @@ static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *o
     X(I8, i8)                                                                                      \
     X(I16, i16) X(U8, u8) X(U16, u16) X(F16, f16) X(BF16, bf16) X(F32, f32)
 
-#define SUM_FORM(kernel, name)                                                                     \
-    { 3, 8, 1, ISA_NAME(clear_sum), CONCAT(kernel##_##name, TALLY_ISA), ISA_NAME(merge_sum) }
-#define ONE(NAME, name)                                                                            \
-    [TALLY_##NAME] = {                                                                             \
-        3, 8, 1, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
-#define TWO(NAME, name)        [TALLY_##NAME] = SUM_FORM(two, name),
-#define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
-#define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
-#define PRODUCTS(NAME, name)   [TALLY_##NAME] = SUM_FORM(products, name),
-#define MOMENTS(NAME, name)                                                                        \
-    [TALLY_##NAME] = {6,                                                                           \
-                      8,                                                                           \
-                      1,                                                                           \
-                      ISA_NAME(clear_moments),                                                     \
-                      CONCAT(moments_of_##name, TALLY_ISA),                                        \
-                      ISA_NAME(merge_moments)},
+#define FORM(NAME, planes, clear, kernel, merge)                                                   \
+    [TALLY_##NAME] = {planes, 8, 1, ISA_NAME(clear), CONCAT(kernel, TALLY_ISA), ISA_NAME(merge)},
+#define ONE(NAME, name)        FORM(NAME, 3, clear_sum, one_##name, merge_one)
+#define TWO(NAME, name)        FORM(NAME, 3, clear_sum, two_##name, merge_sum)
+#define MAGNITUDES(NAME, name) FORM(NAME, 3, clear_sum, magnitudes_##name, merge_sum)
+#define SQUARES(NAME, name)    FORM(NAME, 3, clear_sum, squares_##name, merge_sum)
+#define PRODUCTS(NAME, name)   FORM(NAME, 3, clear_sum, products_##name, merge_sum)
+#define MOMENTS(NAME, name)    FORM(NAME, 6, clear_moments, moments_of_##name, merge_moments)
 
 column_forms ISA_NAME(forms_one) = {NARROW(ONE)};
 column_forms ISA_NAME(forms_two) = {FLOATS(TWO)};

@@ -7,7 +7,7 @@
 
 /* ---- Rows as columns ------------------------------------------------------------------------ */
 
-#define TRANSPOSE(bytes, element, vector)                                                          \
+#define TRANSPOSE(bytes, element)                                                                  \
     void CONCAT(transpose_##bytes, TALLY_ISA)(const char *x, ptrdiff_t row, size_t rows,           \
                                               size_t columns, size_t width, char *to) {            \
         KERNEL_PATH("");                                                                           \
@@ -18,8 +18,8 @@
                 out[c * width + r] = from[c];                                                      \
         }                                                                                          \
     }
-TRANSPOSE(1, unaligned_u8, vu8)
-TRANSPOSE(2, unaligned_u16, vu16)
+TRANSPOSE(1, unaligned_u8)
+TRANSPOSE(2, unaligned_u16)
 
 #if TALLY_VECTOR == 64
 /* Blocks of 8 x 8 by three rounds of exchanges. */
@@ -41,68 +41,6 @@ ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *o
         if (j + 4 < columns)
             _mm512_storeu_si512(out + (j + 4) * width, _mm512_shuffle_i64x2(a[j], a[j + 4], 0xdd));
     }
-}
-
-ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t columns,
-                            size_t width, uint64_t *out) {
-    __m512i a[8];
-    for (int i = 0; i < 8; i++)
-        a[i] = _mm512_maskz_loadu_epi64(there, x + i * row);
-    turn_64(a, columns, width, out);
-}
-
-/* Rows of four elements that lie side by side: vectors of whole rows. */
-ALWAYS_INLINE void rows_of_four_64(const char *x, size_t width, uint64_t *out) {
-    const __m512i first = _mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13),
-                  second = _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),
-                  c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);
-    for (size_t k = 0; k < 2; k++) { /* columns 2 k and 2 k + 1, of four rows each */
-        const __m512i p = _mm512_permutex2var_epi64(a, k ? second : first, b),
-                      q = _mm512_permutex2var_epi64(c, k ? second : first, d);
-        _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));
-        _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));
-    }
-}
-
-ALWAYS_INLINE void rows_of_four_32(const char *x, size_t width, uint32_t *out) {
-    const __m512i first =
-                      _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29),
-                  second = _mm512_add_epi32(first, _mm512_set1_epi32(2));
-    const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),
-                  c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);
-    for (size_t k = 0; k < 2; k++) {
-        const __m512i p = _mm512_permutex2var_epi32(a, k ? second : first, b),
-                      q = _mm512_permutex2var_epi32(c, k ? second : first, d);
-        _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));
-        _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));
-    }
-}
-
-void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
-                           char *to) {
-    uint64_t *out = (uint64_t *)(void *)to;
-    size_t r = 0;
-    const ptrdiff_t ahead = row >= 128 ? 8 * row : TRANSPOSE_AHEAD;
-    for (; columns == 4 && row == 32 && r + 8 <= rows; r += 8) {
-        PREFETCH(x + (ptrdiff_t)r * 32, 256, TRANSPOSE_AHEAD, 2);
-        KERNEL_PATH("rows of four");
-        rows_of_four_64(x + (ptrdiff_t)r * 32, width, out + r);
-    }
-    for (; r + 8 <= rows; r += 8) {
-        KERNEL_PATH("blocks");
-        for (ptrdiff_t i = 0; i < 8; i++)
-            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 8, ahead, 2);
-        for (size_t c = 0; c < columns; c += 8) {
-            const size_t m = columns - c < 8 ? columns - c : 8;
-            block_64(x + (ptrdiff_t)r * row + c * 8, row, (__mmask8)((1u << m) - 1), m, width,
-                     out + c * width + r);
-        }
-    }
-    if (r < rows) KERNEL_PATH("rows that are no block");
-    for (; r < rows; r++)
-        for (size_t c = 0; c < columns; c++)
-            memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 8, 8);
 }
 
 /* Blocks of 16 rows and 16 columns. */
@@ -132,42 +70,70 @@ ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *o
     }
 }
 
-ALWAYS_INLINE void block_32(const char *x, ptrdiff_t row, __mmask16 there, size_t columns,
-                            size_t width, uint32_t *out) {
-    __m512i a[16];
-    for (int i = 0; i < 16; i++)
-        a[i] = _mm512_maskz_loadu_epi32(there, x + i * row);
-    turn_32(a, columns, width, out);
-}
+/* A block of as many rows as a vector has lanes, of which the columns `there` are. */
+#define BLOCK(bits, element, mask)                                                                 \
+    ALWAYS_INLINE void block_##bits(const char *x, ptrdiff_t row, mask there, size_t columns,      \
+                                    size_t width, element *out) {                                  \
+        __m512i a[512 / bits];                                                                     \
+        for (int i = 0; i < 512 / bits; i++)                                                       \
+            a[i] = _mm512_maskz_loadu_epi##bits(there, x + i * row);                               \
+        turn_##bits(a, columns, width, out);                                                       \
+    }
+BLOCK(32, uint32_t, __mmask16)
+BLOCK(64, uint64_t, __mmask8)
 
-void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
-                           char *to) {
-    uint32_t *out = (uint32_t *)(void *)to;
-    size_t r = 0;
-    const ptrdiff_t ahead = row >= 128 ? 16 * row : TRANSPOSE_AHEAD;
-    for (; columns == 4 && row == 16 && r + 16 <= rows; r += 16) {
-        PREFETCH(x + (ptrdiff_t)r * 16, 256, TRANSPOSE_AHEAD, 2);
-        KERNEL_PATH("rows of four");
-        rows_of_four_32(x + (ptrdiff_t)r * 16, width, out + r);
+/* Rows of four elements that lie side by side: vectors of whole rows. The last arguments are the elements of columns 0 and 1
+ * in two vectors. */
+#define ROWS_OF_FOUR(bits, element, ...)                                                           \
+    ALWAYS_INLINE void rows_of_four_##bits(const char *x, size_t width, element *out) {            \
+        const __m512i first = _mm512_setr_epi##bits(__VA_ARGS__),                                  \
+                      second = _mm512_add_epi##bits(first, _mm512_set1_epi##bits(2));              \
+        const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),                   \
+                      c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);            \
+        for (size_t k = 0; k < 2;                                                                  \
+             k++) { /* columns 2 k and 2 k + 1, of half a vector's rows each */                    \
+            const __m512i p = _mm512_permutex2var_epi##bits(a, k ? second : first, b),             \
+                          q = _mm512_permutex2var_epi##bits(c, k ? second : first, d);             \
+            _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));            \
+            _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));      \
+        }                                                                                          \
     }
-    for (; r + 16 <= rows; r += 16) {
-        KERNEL_PATH("blocks");
-        for (ptrdiff_t i = 0; i < 16; i += row >= 64 ? 1 : 4)
-            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 4, ahead, 2);
-        for (size_t c = 0; c < columns; c += 16) {
-            const size_t m = columns - c < 16 ? columns - c : 16;
-            block_32(x + (ptrdiff_t)r * row + c * 4, row, (__mmask16)((1u << m) - 1), m, width,
-                     out + c * width + r);
-        }
+ROWS_OF_FOUR(32, uint32_t, 0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29)
+ROWS_OF_FOUR(64, uint64_t, 0, 4, 8, 12, 1, 5, 9, 13)
+
+/* Blocks of rows that are `near` to each other share lines: of every `near`-th one is asked for ahead. */
+#define TRANSPOSE_BLOCKS(bytes, bits, element, mask, near)                                         \
+    void CONCAT(transpose_##bytes, TALLY_ISA)(const char *x, ptrdiff_t row, size_t rows,           \
+                                              size_t columns, size_t width, char *to) {            \
+        const size_t side = 64 / bytes;                                                            \
+        element *out = (element *)(void *)to;                                                      \
+        size_t r = 0;                                                                              \
+        const ptrdiff_t ahead = row >= 128 ? (ptrdiff_t)side * row : TRANSPOSE_AHEAD;              \
+        for (; columns == 4 && row == 4 * bytes && r + side <= rows; r += side) {                  \
+            PREFETCH(x + (ptrdiff_t)r * row, 256, TRANSPOSE_AHEAD, 2);                             \
+            KERNEL_PATH("rows of four");                                                           \
+            rows_of_four_##bits(x + (ptrdiff_t)r * row, width, out + r);                           \
+        }                                                                                          \
+        for (; r + side <= rows; r += side) {                                                      \
+            KERNEL_PATH("blocks");                                                                 \
+            for (ptrdiff_t i = 0; i < (ptrdiff_t)side; i += row >= 64 ? 1 : near)                  \
+                PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * bytes, ahead, 2);                 \
+            for (size_t c = 0; c < columns; c += side) {                                           \
+                const size_t m = columns - c < side ? columns - c : side;                          \
+                block_##bits(x + (ptrdiff_t)r * row + c * bytes, row, (mask)((1u << m) - 1), m,    \
+                             width, out + c * width + r);                                          \
+            }                                                                                      \
+        }                                                                                          \
+        if (r < rows) KERNEL_PATH("rows that are no block");                                       \
+        for (; r < rows; r++)                                                                      \
+            for (size_t c = 0; c < columns; c++)                                                   \
+                memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * bytes, bytes);            \
     }
-    if (r < rows) KERNEL_PATH("rows that are no block");
-    for (; r < rows; r++)
-        for (size_t c = 0; c < columns; c++)
-            memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 4, 4);
-}
+TRANSPOSE_BLOCKS(4, 32, uint32_t, __mmask16, 4)
+TRANSPOSE_BLOCKS(8, 64, uint64_t, __mmask8, 1)
 #else
-TRANSPOSE(4, unaligned_u32, vu32)
-TRANSPOSE(8, unaligned_u64, vu64)
+TRANSPOSE(4, unaligned_u32)
+TRANSPOSE(8, unaligned_u64)
 #endif
 
 /* ---- Segments as columns -------------------------------------------------------------------- */
@@ -190,44 +156,30 @@ TRANSPOSE(8, unaligned_u64, vu64)
 GATHER(1, unaligned_u8)
 GATHER(2, unaligned_u16)
 #if TALLY_VECTOR == 64
-/* Transposes segments: loads eight elements of each at a time, those within it by a mask. */
-void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length, size_t count,
-                        size_t longest, int again, uint64_t fill, char *to) {
-    KERNEL_PATH("");
-    uint64_t *out = (uint64_t *)(void *)to;
-    const unaligned_u64 *from = (const unaligned_u64 *)x;
-    for (size_t r = 0; r < longest; r += 8)
-        for (size_t c = 0; c < STEP; c += 8) {
-            __m512i a[8];
-            for (size_t i = 0; i < 8; i++) {
-                const size_t n = c + i < count ? length[c + i] : 0, at = n ? start[c + i] : 0;
-                const uint64_t other = again && n ? from[at] : fill;
-                const size_t here = n > r ? (n - r < 8 ? n - r : 8) : 0;
-                a[i] = _mm512_mask_loadu_epi64(_mm512_set1_epi64((int64_t)other),
-                                               (__mmask8)((1u << here) - 1), from + at + r);
-            }
-            turn_64(a, 8, STEP, out + r * STEP + c);
-        }
-}
-
-/* Does the same for sixteen elements at a time. */
-void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length, size_t count,
-                        size_t longest, int again, uint64_t fill, char *to) {
-    KERNEL_PATH("");
-    uint32_t *out = (uint32_t *)(void *)to;
-    const unaligned_u32 *from = (const unaligned_u32 *)x;
-    for (size_t r = 0; r < longest; r += 16) {
-        __m512i a[16];
-        for (size_t i = 0; i < 16; i++) {
-            const size_t n = i < count ? length[i] : 0, at = n ? start[i] : 0;
-            const uint32_t other = again && n ? from[at] : (uint32_t)fill;
-            const size_t here = n > r ? (n - r < 16 ? n - r : 16) : 0;
-            a[i] = _mm512_mask_loadu_epi32(_mm512_set1_epi32((int32_t)other),
-                                           (__mmask16)((1u << here) - 1), from + at + r);
-        }
-        turn_32(a, 16, STEP, out + r * STEP);
+/* Transposes segments: loads a vector of each at a time, those elements within it by a mask. */
+#define GATHER_BLOCKS(bytes, bits, element, integer, mask)                                         \
+    void CONCAT(gather_##bytes, TALLY_ISA)(const char *x, const size_t *start,                     \
+                                           const size_t *length, size_t count, size_t longest,     \
+                                           int again, uint64_t fill, char *to) {                   \
+        KERNEL_PATH("");                                                                           \
+        const size_t side = 64 / bytes;                                                            \
+        uint##bits##_t *out = (uint##bits##_t *)(void *)to;                                        \
+        const element *from = (const element *)x;                                                  \
+        for (size_t r = 0; r < longest; r += side)                                                 \
+            for (size_t c = 0; c < STEP; c += side) {                                              \
+                __m512i a[64 / bytes];                                                             \
+                for (size_t i = 0; i < side; i++) {                                                \
+                    const size_t n = c + i < count ? length[c + i] : 0, at = n ? start[c + i] : 0; \
+                    const element other = again && n ? from[at] : (element)fill;                   \
+                    const size_t here = n > r ? (n - r < side ? n - r : side) : 0;                 \
+                    a[i] = _mm512_mask_loadu_epi##bits(_mm512_set1_epi##bits((integer)other),      \
+                                                       (mask)((1u << here) - 1), from + at + r);   \
+                }                                                                                  \
+                turn_##bits(a, side, STEP, out + r * STEP + c);                                    \
+            }                                                                                      \
     }
-}
+GATHER_BLOCKS(4, 32, unaligned_u32, int32_t, __mmask16)
+GATHER_BLOCKS(8, 64, unaligned_u64, int64_t, __mmask8)
 #else
 GATHER(4, unaligned_u32)
 GATHER(8, unaligned_u64)

@@ -50,10 +50,11 @@ def drawn(kind, type, shape, rng):
         x = x * 2.0 ** rng.integers(low // 2, high // 2, shape)
     elif kind == "growing":
         x = x * 2.0 ** np.linspace(-8, 8, shape[0]).reshape(-1, 1) * 2.0 ** np.linspace(-3, 3, shape[1])
-    elif kind == "cancelling":
-        x = x * 2.0 ** rng.integers(-3, 10, shape)
+    elif kind == "cancelling":  # what is left shows a bit that was lost anywhere
+        x = x * 2.0 ** rng.integers(-rng.integers(4, 70), 1, shape)
         half = shape[0] // 2
         x[half:2 * half] = -x[:half]
+        x = rng.permuted(x, axis=0)
     elif kind == "largest":
         x = x * 2.0 ** (high - 2)
     elif kind == "least":
