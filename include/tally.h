@@ -262,6 +262,9 @@ typedef struct tally_problem {
                         imaginary ones. For var and std of floats, and no others: of squared magnitudes */
     const tally_operator *user; /* TALLY_USER, and no other: the operator */
     tally_op also[8]; /* further ones, answered from the same pass; the first 0 ends them */
+    int skip_nan; /* not 0: an element that is a NaN is not there, nor counted, as if a mask hid it; for dot, and of
+                        complex elements, a pair with a NaN. Indices count it. Takes memory of a byte for each element
+                        of a shape. Integers take no notice */
 } tally_problem;
 
 /* The most values that any problem has. */
@@ -518,7 +521,7 @@ TALLY_API tally_status tally_state_print(const tally_state *state, size_t i, cha
 TALLY_API size_t tally_state_size(const tally_state *state);
 /* Writes that many bytes, which depend on the problem and the elements alone: the same on every machine,
  * whatever the cut, and for exact states whatever the order. docs/states.md gives the format. A user's
- * operator is not saved, only that there is one; nor is the mean that variances are about. TALLY_EINVAL where
+ * operator is not saved, only that there is one; nor is the mean that variances are about, nor skip_nan. TALLY_EINVAL where
  * `size` is too small. */
 TALLY_API tally_status tally_state_save(const tally_state *state, void *bytes, size_t size);
 /* The reverse, into a new state. `problem` is NULL, or what the saved state must be a state of (its

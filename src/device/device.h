@@ -111,4 +111,7 @@ tally_device *cpu_calling_thread(void);
  * tally_open(); NULL is the calling thread. */
 tally_status device_refuses(const tally_device *device, const char *what);
 
+/* Returns TALLY_EUNSUPPORTED if the problem has skip_nan: for calls that neither pack nor mask elements (shown.h). */
+tally_status device_skips_nothing(const tally_device *device, const struct problem *p);
+
 #endif

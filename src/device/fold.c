@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/types.h"
+#include "device/shown.h"
 
 /* Tree values that a device is asked for at a time: enough work for all threads, and an array that a
  * stack can hold. */
@@ -22,10 +23,55 @@ tally_status fold_check(const struct problem *p, const void *x, const void *y, s
     return TALLY_OK;
 }
 
+static uint64_t index_of(const struct shown_pieces *s, uint64_t at) {
+    return at == NO_INDEX ? NO_INDEX : s->index[at];
+}
+
+/* Folds a piece of the elements that are shown, or for a `from` of NULL a slice of which all are. Indices count from
+ * `first`, where the slice begins, and what is skipped before it. `p` has skip_nan. */
+static tally_status fold_piece(tally_device *device, const struct problem *p,
+                               const struct slice *piece, const struct shown_pieces *from,
+                               uint64_t first, struct state *into) {
+    const struct problem plain = shown_problem(p);
+    struct state more;
+    struct extremes *e = &more.extremes;
+    state_clear(p, &more);
+    const tally_status s = fold_slice(device, &plain, piece, &more);
+    if (s != TALLY_OK) return s;
+    if (from && from->index) {
+        e->at_least = index_of(from, e->at_least);
+        e->at_greatest = index_of(from, e->at_greatest);
+    }
+    state_merge(p, into, &more, first);
+    state_settle(p, into);
+    return TALLY_OK;
+}
+
+/* Folds the shown elements of a slice into a state and, unless it is NULL, a tree. */
+static tally_status fold_shown(tally_device *device, const struct problem *p,
+                               const struct slice *in, struct state *into, struct tree *tree) {
+    const struct problem plain = shown_problem(p);
+    struct shown_pieces pieces;
+    struct state after = *into;
+    shown_begin(&pieces, device, p, in);
+    tally_status s = shown_next(&pieces);
+    while (s == TALLY_OK && pieces.piece.n > 0) {
+        s = fold_piece(device, p, &pieces.piece, &pieces, into->n, &after);
+        if (s == TALLY_OK && tree)
+            s = fold_leaves(device, &plain, pieces.piece.x, pieces.piece.n, tree);
+        if (s == TALLY_OK) s = shown_next(&pieces);
+    }
+    shown_end(&pieces);
+    if (problem_counts_skipped(p)) after.extremes.skipped += in->n - (after.n - into->n);
+    if (s == TALLY_OK) *into = after;
+    return s;
+}
+
 tally_status fold_slice(tally_device *device, const struct problem *p, const struct slice *in,
                         struct state *into) {
     if (in->n == 0) return TALLY_OK;
     if (!device) device = cpu_calling_thread();
+    if (p->skip_nan) return fold_all(device, p, in, into, NULL);
     if ((p->monoids & ~MONOID_BIT(MONOID_TREE)) == 0) { /* elements are only counted */
         into->n += in->n;
         return TALLY_OK;
@@ -70,4 +116,18 @@ tally_status fold_leaves(tally_device *device, const struct problem *p, const vo
             tree_append(p, into, (const char *)values + i * size, level);
     }
     return TALLY_OK;
+}
+
+tally_status fold_all(tally_device *device, const struct problem *p, const struct slice *in,
+                      struct state *into, struct tree *tree) {
+    tally_status s = TALLY_OK;
+    if (p->skip_nan) {
+        int is_all;
+        s = shown_is_all(p, in, &is_all);
+        if (s == TALLY_OK && !is_all) return fold_shown(device, p, in, into, tree);
+        if (s == TALLY_OK) s = fold_piece(device, p, in, NULL, into->n, into);
+    } else
+        s = fold_slice(device, p, in, into);
+    if (s == TALLY_OK && tree) s = fold_leaves(device, p, in->x, in->n, tree);
+    return s;
 }

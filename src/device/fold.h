@@ -12,12 +12,17 @@
 tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n);
 
 /* Folds a slice into the states of all monoids but the tree. On failure the state is as it was. A device of NULL is the
- * calling thread, here and below. */
+ * calling thread, here and below. Where the problem has skip_nan, NaNs are left out, and indices count in the slice. */
 tally_status fold_slice(tally_device *device, const struct problem *p, const struct slice *in,
                         struct state *into);
 
-/* Appends the leaves of x[0..n) to the tree; x[0] begins a leaf. On failure some leaves may have been appended. */
+/* Appends the leaves of x[0..n) to the tree; x[0] begins a leaf. On failure some leaves may have been appended. All
+ * elements are in the tree: skip_nan is not looked at. */
 tally_status fold_leaves(tally_device *device, const struct problem *p, const void *x, size_t n,
                          struct tree *into);
+
+/* Does both; a `tree` of NULL is not looked at. NaNs that the problem skips are in neither. */
+tally_status fold_all(tally_device *device, const struct problem *p, const struct slice *in,
+                      struct state *into, struct tree *tree);
 
 #endif

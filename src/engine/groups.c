@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "device/device.h"
 #include "device/fold.h"
+#include "device/shown.h"
 #include "engine/state.h"
 #include "problem/lower.h"
 
@@ -161,7 +162,7 @@ static tally_status move_groups(tally_groups *g, size_t places) {
     next.states = NULL;
     next.tree = NULL;
     const tally_status s = make_room(&next);
-    if (s == TALLY_OK) {
+    if (s == TALLY_OK && next.n && next.states) {
         memcpy(next.n, g->n, g->count * sizeof *g->n);
         memcpy(next.states, g->states, g->count * g->room);
         if (next.tree && g->tree) memcpy(next.tree, g->tree, g->count * sizeof(tally_state *));
@@ -248,10 +249,10 @@ static uint64_t elements_before(const tally_groups *g, size_t i) {
     return g->is_index_within ? g->n[i] : g->fed;
 }
 
-/* Feeds state k of `g` with the sorted elements of group i, which has some. */
+/* Feeds state k of `g` with the sorted elements of group i, which has some. NaNs that are skipped are not among them. */
 static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, size_t i,
                                const struct sorted *sorted) {
-    const struct problem *p = &g->plan;
+    const struct problem plain = shown_problem(&g->plan), *p = &plain;
     const size_t start = (size_t)sorted->start[i], n = (size_t)sorted->start[i + 1] - start,
                  element = type_size(p->type);
     const struct slice in = {sorted->x + start * element,
@@ -259,7 +260,12 @@ static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, 
     struct state before, more;
     state_clear(p, &more);
     tally_status s = fold_slice(device, p, &in, &more);
-    if (s == TALLY_OK && g->tree) s = tally_state_feed(g->tree[k], device, in.x, in.y, n);
+    if (s == TALLY_OK && g->tree) {
+        tally_state *tree = g->tree[k];
+        tree->plan.skip_nan = 0;
+        s = tally_state_feed(tree, device, in.x, in.y, n);
+        tree->plan.skip_nan = g->plan.skip_nan;
+    }
     if (s != TALLY_OK) return s;
     if (p->extremes & WANT_INDEX && !g->is_index_within) {
         struct extremes *e = &more.extremes;
@@ -268,7 +274,7 @@ static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, 
         e->at_nan = moved(sorted, start, e->at_nan);
     }
     get_state(g, k, &before);
-    state_merge(p, &before, &more, elements_before(g, k));
+    state_merge(&g->plan, &before, &more, elements_before(g, k));
     state_settle(p, &before);
     put_state(g, k, &before);
     return TALLY_OK;
@@ -292,6 +298,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
                                const void *x, const void *y) {
     struct shaped s;
     struct sorted sorted;
+    unsigned char *mask = NULL;
     if (!groups) return fail(TALLY_EINVAL, "tally_groups_feed: groups is NULL");
     tally_status status = shape_plan(&groups->plan, shape, x, y, NULL, &s);
     if (status != TALLY_OK) return status;
@@ -304,12 +311,14 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     if (s.n > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();
-    status = device->kind->sort(device, &s, &sorted);
+    status = shown_mask(&s, &mask);
+    if (status == TALLY_OK) status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
         status = feed_sorted(groups, device, &sorted);
         sorted_free(&sorted);
     }
     if (status == TALLY_OK) groups->fed += s.n;
+    free(mask);
     fp_env_leave(caller);
     return status;
 }
@@ -318,7 +327,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
 
 static int same_question(const struct problem *p, const struct problem *q) {
     if (p->type != q->type || p->monoids != q->monoids || p->extremes != q->extremes ||
-        p->values != q->values)
+        p->values != q->values || problem_counts_skipped(p) != problem_counts_skipped(q))
         return 0;
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != q->value[i].op) return 0;
@@ -338,7 +347,7 @@ tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
     struct fp_env caller = fp_env_enter();
     for (size_t i = 0; i < left->count; i++) {
         struct state a, b;
-        if (right->n[i] == 0) continue;
+        if (right->n[i] == 0 && !problem_counts_skipped(&right->plan)) continue;
         get_state(left, i, &a);
         get_state(right, i, &b);
         state_merge(&left->plan, &a, &b, elements_before(left, i));
@@ -359,14 +368,16 @@ tally_status tally_groups_add_state(tally_groups *groups, size_t group, const ta
         return fail(TALLY_EINVAL, "group %zu is none of %zu", group, groups->count);
     if (groups->tree)
         return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
-    if (state->state.n > UINT64_MAX - groups->fed)
-        return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
+    const int counts_skipped = problem_counts_skipped(&groups->plan);
+    const uint64_t more = state->state.n + (counts_skipped ? state->state.extremes.skipped : 0);
+    if (more > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     struct fp_env caller = fp_env_enter();
     get_state(groups, group, &known);
     state_merge(&groups->plan, &known, &state->state, elements_before(groups, group));
     state_settle(&groups->plan, &known);
+    if (counts_skipped && !groups->is_index_within) known.extremes.skipped = 0; /* they are fed */
     put_state(groups, group, &known);
-    groups->fed += state->state.n;
+    groups->fed += more;
     fp_env_leave(caller);
     return TALLY_OK;
 }

@@ -16,14 +16,12 @@ static tally_status reduce(tally_device *device, const struct problem *p, const 
     struct state state;
     struct tree tree;
     tally_value root = {.type = 0};
+    const int has_tree = problem_has(p, MONOID_TREE);
     state_clear(p, &state);
-    tally_status s = fold_slice(device, p, in, &state);
+    if (has_tree) tree_clear(&tree, 0);
+    tally_status s = fold_all(device, p, in, &state, has_tree ? &tree : NULL);
     TALLY_ASSERT(s != TALLY_OK || state_is_possible(p, &state));
-    if (s == TALLY_OK && problem_has(p, MONOID_TREE)) {
-        tree_clear(&tree, 0);
-        s = fold_leaves(device, p, in->x, in->n, &tree);
-        if (s == TALLY_OK) root = tree_value(p, &tree);
-    }
+    if (s == TALLY_OK && has_tree) root = tree_value(p, &tree);
     return s == TALLY_OK ? lower_values(p, &state, &root, out) : s;
 }
 
@@ -74,6 +72,7 @@ tally_status tally_reduce_distributed(tally_device *device, const tally_problem 
                     count);
     }
     tally_status s = problem_plan(problem, &p);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s != TALLY_OK) return s;
     struct slice *in = count < SIZE_MAX / sizeof *in ? malloc((count + 1) * sizeof *in) : NULL;
     if (!in) return fail(TALLY_ENOMEM, "no memory for %zu stretches", count);
@@ -103,6 +102,7 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
     if (!device || !out || !seconds)
         return fail(TALLY_EINVAL, "tally_device_time: an argument is NULL");
     tally_status s = problem_plan(problem, &p);
+    if (s == TALLY_OK) s = device_skips_nothing(device, &p);
     if (s == TALLY_OK) s = fold_check(&p, x, y, n);
     if (s != TALLY_OK) return s;
     if (!device->kind->time) return device_refuses(device, "has no memory of its own");
@@ -170,7 +170,8 @@ static tally_status plan_words(const tally_device *device, const tally_problem *
         exact = *problem;
         exact.fast = 0;
     }
-    return problem_plan(problem ? &exact : NULL, p);
+    s = problem_plan(problem ? &exact : NULL, p);
+    return s == TALLY_OK ? device_skips_nothing(device, p) : s;
 }
 
 tally_status tally_words_measure(tally_device *device, const tally_problem *problem, size_t n,

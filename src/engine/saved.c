@@ -265,6 +265,7 @@ static tally_status find_problem(const unsigned char *bytes, const tally_problem
         return fail(TALLY_EFORMAT,
                     "this is the state of a variance about a mean, which has to be given");
     if (theirs) memcpy(out->mean, theirs->mean, sizeof out->mean);
+    if (theirs) out->skip_nan = theirs->skip_nan;
     if (bytes[AT_FAST] > 1 || bytes[AT_COMPLEX] > 1 || bytes[AT_ABOUT] > 1) return impossible();
     for (size_t i = 1; i < ALSO; i++)
         if (out->also[i] && !out->also[i - 1]) return impossible();

@@ -3,7 +3,9 @@
  */
 #include "base/fpenv.h"
 #include "base/status.h"
-#include "device/device.h"
+#include "device/shown.h"
+
+#include <stdlib.h>
 
 static tally_status plan_problem(const tally_problem *problem, const tally_shape *shape,
                                  struct problem *p) {
@@ -30,8 +32,12 @@ tally_status tally_reduce_shaped(tally_device *device, const tally_problem *prob
     status = shape_check_last_offset(shape);
     if (status != TALLY_OK) return status;
     if (!device) device = cpu_calling_thread();
+    unsigned char *mask;
     struct fp_env caller = fp_env_enter();
-    status = device->kind->shaped(device, &s);
+    status = shown_mask(&s, &mask);
+    p.skip_nan = 0;
+    if (status == TALLY_OK) status = device->kind->shaped(device, &s);
+    free(mask);
     fp_env_leave(caller);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/invariant.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "device/shown.h"
 #include "exact/digits.h"
 #include "exact/lower.h"
 #include "problem/lower.h"
@@ -89,7 +90,7 @@ tally_status tally_state_copy(const tally_state *state, tally_state **out) {
     if (status != TALLY_OK || !s) return status;
     s->first = state->first;
     s->state = state->state;
-    if (s->stretch) *s->stretch = *state->stretch;
+    if (s->stretch && state->stretch) *s->stretch = *state->stretch;
     *out = s;
     return TALLY_OK;
 }
@@ -192,6 +193,31 @@ static tally_status feed_all(tally_state *s, tally_device *device, const struct 
     return status;
 }
 
+/* Makes a state what its copy has become. */
+static void keep_fed(tally_state *state, const tally_state *fed) {
+    state->state = fed->state;
+    if (state->stretch && fed->stretch) *state->stretch = *fed->stretch;
+}
+
+/* Feeds a state that has a stretch with the elements that are no NaN: the stretch in pieces. On an error nothing has been
+ * fed. */
+static tally_status feed_shown(tally_state *state, tally_device *device, const struct slice *in) {
+    tally_state *all = NULL;
+    struct shown_pieces pieces;
+    tally_status s = tally_state_copy(state, &all);
+    if (s == TALLY_OK && all) s = fold_slice(device, &state->plan, in, &all->state);
+    shown_begin(&pieces, device, &state->plan, in);
+    if (s == TALLY_OK) s = shown_next(&pieces);
+    while (s == TALLY_OK && all && pieces.piece.n > 0) {
+        s = stretch_feed(all, device, pieces.piece.x, pieces.piece.n);
+        if (s == TALLY_OK) s = shown_next(&pieces);
+    }
+    if (s == TALLY_OK && all) keep_fed(state, all);
+    shown_end(&pieces);
+    tally_state_destroy(all);
+    return s;
+}
+
 tally_status tally_state_feed(tally_state *state, tally_device *device, const void *x,
                               const void *y, size_t n) {
     if (!state) return fail(TALLY_EINVAL, "tally_state_feed: the state is NULL");
@@ -201,7 +227,9 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
         return too_many();
     const struct slice in = {x, y, n};
     struct fp_env caller = fp_env_enter();
-    if (state->stretch)
+    if (state->stretch && state->plan.skip_nan)
+        s = feed_shown(state, device, &in);
+    else if (state->stretch)
         s = feed_all(state, device, &in);
     else
         s = fold_slice(device, &state->plan, &in, &state->state);
@@ -210,24 +238,24 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
     return s;
 }
 
-/* Feeds a state that has a stretch with resident elements: a leaf may begin in one feed and end in another, so the
- * elements are copied to the host. On an error nothing has been fed. */
-static tally_status feed_copied(tally_state *state, tally_device *device, const char *x, size_t n) {
+/* Feeds a state with resident elements that are copied to the host: where a leaf may begin in one feed and end in
+ * another, and where NaNs are skipped. On an error nothing has been fed. */
+static tally_status feed_copied(tally_state *state, tally_device *device, const char *x,
+                                const char *y, size_t n) {
     enum { CHUNK = 1 << 20 };
     const size_t element = type_size(state->plan.type), most = CHUNK / element;
     tally_state *all = NULL;
-    void *chunk = malloc(CHUNK);
+    char *chunk = malloc((size_t)(y ? 2 : 1) * CHUNK);
     tally_status s =
         chunk ? tally_state_copy(state, &all) : fail(TALLY_ENOMEM, "no memory to copy elements to");
-    for (size_t m; s == TALLY_OK && n > 0; n -= m, x += m * element) {
-        m = n < most ? n : most;
-        s = device->kind->copy_out(device, chunk, x, m * element);
-        if (s == TALLY_OK) s = tally_state_feed(all, NULL, chunk, NULL, m);
+    for (size_t m, done = 0; s == TALLY_OK && done < n; done += m) {
+        m = n - done < most ? n - done : most;
+        s = device->kind->copy_out(device, chunk, x + done * element, m * element);
+        if (s == TALLY_OK && y)
+            s = device->kind->copy_out(device, chunk + CHUNK, y + done * element, m * element);
+        if (s == TALLY_OK) s = tally_state_feed(all, NULL, chunk, y ? chunk + CHUNK : NULL, m);
     }
-    if (s == TALLY_OK && all && all->stretch) {
-        state->state = all->state;
-        *state->stretch = *all->stretch;
-    }
+    if (s == TALLY_OK && all) keep_fed(state, all);
     free(chunk);
     tally_state_destroy(all);
     return s;
@@ -242,7 +270,10 @@ tally_status tally_state_feed_resident(tally_state *state, tally_device *device,
     if (s != TALLY_OK) return s;
     if (n > UINT64_MAX - state->first || state->state.n > UINT64_MAX - state->first - n)
         return too_many();
-    if (state->stretch && device->kind->copy_out) return feed_copied(state, device, x, n);
+    const int is_copied = state->stretch || state->plan.skip_nan;
+    if (is_copied && device->kind->copy_out) return feed_copied(state, device, x, y, n);
+    s = device_skips_nothing(device, &state->plan);
+    if (s != TALLY_OK) return s;
     const struct slice in = {x, y, n};
     struct state more;
     struct fp_env caller = fp_env_enter();
@@ -278,6 +309,7 @@ static int same_problem(const tally_state *a, const tally_state *b) {
         type_is_float(p->type) && type_is_float(q->type) && !(p->monoids & ~EXACT_MONOIDS);
     if (p->type != q->type && !alike) return 0;
     if (p->monoids != q->monoids || p->extremes != q->extremes || p->values != q->values) return 0;
+    if (problem_counts_skipped(p) != problem_counts_skipped(q)) return 0;
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != q->value[i].op) return 0;
     return same_operator(p->user, q->user, type_size(p->type));
@@ -319,7 +351,7 @@ static tally_status merge_stretches(tally_state *left, const tally_state *right)
 
 tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     tally_status s = check_pair(left, right);
-    if (s != TALLY_OK || right->state.n == 0) return s;
+    if (s != TALLY_OK || (right->state.n == 0 && !problem_counts_skipped(&right->plan))) return s;
     if (right->state.n > UINT64_MAX - left->first - left->state.n) return too_many();
     struct fp_env caller = fp_env_enter();
     TALLY_PATH_OF_VALUE(state_paths, &left->plan, STATE_MERGED);

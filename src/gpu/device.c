@@ -22,8 +22,8 @@
 #include "gpu/all.h"
 #include "gpu/few.h"
 #include "gpu/opened.h"
-#include "gpu/parts.h"
 #include "gpu/roof.h"
+#include "gpu/shown.h"
 #include "gpu/source.h"
 #include "gpu/tuning.h"
 #include "gpu/whole.h"
@@ -389,11 +389,39 @@ static tally_status adopt_inputs(struct gpu_device *d, const struct problem *p,
     return s;
 }
 
+/* Reduces elements in the device's memory that are no NaNs. */
+static tally_status reduce_shown(struct gpu_device *d, const struct problem *p,
+                                 const struct inputs *in, tally_value *out) {
+    struct queue *queue = &d->queue;
+    tally_result result[TALLY_VALUES_MAX];
+    struct gpu_memory *results = NULL;
+    const size_t bytes = p->values * sizeof *result;
+    tally_status s = problem_has(p, MONOID_TREE) ? source_check(p) : TALLY_OK;
+    if (s == TALLY_OK)
+        s = queue_reserve(queue, &queue->parts_work, &queue->parts_bytes,
+                          shown_workspace_whole(queue, p, in->n));
+    if (s == TALLY_OK) s = d->api->allocate(queue->gpu, bytes, &results);
+    if (s == TALLY_OK) s = shown_enqueue_whole(queue, p, in, queue->parts_work, results);
+    if (s == TALLY_OK) s = d->api->read(queue->gpu, result, results, 0, bytes);
+    d->api->release(queue->gpu, results);
+    for (unsigned v = 0; s == TALLY_OK && v < p->values; v++) {
+        const tally_status status = (tally_status)result[v].status;
+        out[v] = (tally_value){.type = 0};
+        if (status == TALLY_OK)
+            out[v] = value_of_bits(p->value[v].type, result[v].as.u64);
+        else if (p->values == 1)
+            s = lower_absence(p, status);
+    }
+    return s;
+}
+
 static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
                                     const struct slice *in, tally_value *out) {
     struct inputs buffers;
     tally_status s = adopt_inputs(d, p, in, &buffers);
-    if (s == TALLY_OK) s = reduce_buffers(&d->queue, p, &buffers, out, NULL);
+    if (s == TALLY_OK)
+        s = p->skip_nan ? reduce_shown(d, p, &buffers, out)
+                        : reduce_buffers(&d->queue, p, &buffers, out, NULL);
     release_inputs(d, &buffers);
     return s;
 }
@@ -479,6 +507,12 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter_theirs(d, true);
+    if (s == TALLY_OK && p->skip_nan) {
+        s = problem_has(p, MONOID_TREE) ? source_check(p) : TALLY_OK;
+        if (s == TALLY_OK) s = shown_prepare_whole(&d->theirs, p, n);
+        if (s == TALLY_OK) *bytes = shown_workspace_whole(&d->theirs, p, n);
+        return gpu_leave_theirs(d, s);
+    }
     if (s == TALLY_OK) s = whole_prepare(&d->theirs, p, n, bytes);
     if (s == TALLY_OK && !whole_gives_values(p)) s = few_prepare(&d->theirs);
     return gpu_leave_theirs(d, s);
@@ -520,13 +554,16 @@ static bool is_for_parts(const struct problem *p, size_t n) {
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
     struct queue *queue = &d->theirs;
     struct their_memory m;
-    const size_t needs = whole_workspace(queue, p, call->n);
+    const size_t needs =
+        p->skip_nan ? shown_workspace_whole(queue, p, call->n) : whole_workspace(queue, p, call->n);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
     tally_status s = wrap(d, p, call, &m);
     d->api->use(queue->gpu, true, call->queue);
-    if (s == TALLY_OK && is_for_parts(p, call->n))
+    if (s == TALLY_OK && p->skip_nan)
+        s = shown_enqueue_whole(queue, p, &m.in, m.work, m.results);
+    else if (s == TALLY_OK && is_for_parts(p, call->n))
         s = few_enqueue_array(queue, p, &m.in, m.results);
     else if (s == TALLY_OK)
         s = whole_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);

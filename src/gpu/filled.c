@@ -2,6 +2,7 @@
 #include "gpu/filled.h"
 
 #include "base/types.h"
+#include "gpu/lower_plan.h"
 #include "gpu/programs.h"
 #include "gpu/tuning.h"
 #include "kernels/tuning.h"
@@ -132,8 +133,8 @@ void filled_lay_out(const struct shaped *copy, bool in_order, struct area *area,
         l->counts = area_take_bytes(area, copy->results * (copy->each >> 32 ? 8 : 4));
 }
 
-enum { FILL_IN, COUNT_THERE };
-static const char *const names[FILLED_KERNELS] = {"fill_in", "count_there"};
+enum { FILL_IN, COUNT_THERE, SHOW, TELL };
+static const char *const names[FILLED_KERNELS] = {"fill_in", "count_there", "show", "tell"};
 
 tally_status filled_prepare(struct queue *queue) {
     struct gpu_program *program = NULL;
@@ -167,16 +168,18 @@ static void plan_axes(const struct shaped *s, bool in_order, struct filled_plan 
         plan->dim[plan->dims++] = (struct part_extent){.length = 1, .x = 1, .mask = 1};
 }
 
-/* Returns whether packs of `each` elements, and the mask's bytes, lie in the array as in the copy.
+/* Returns whether packs of `each` elements, and the mask's bytes, lie in the arrays as in the copy.
  * All steps but the innermost consist of whole packs; so does the innermost length, unless it is
  * the only one. */
 static bool are_packs(const struct filled_plan *plan, int64_t each) {
     const struct part_extent *inner = &plan->dim[0];
-    bool fits = inner->x == 1 && (!plan->masked || inner->mask == 1);
+    bool fits =
+        inner->x == 1 && (!plan->masked || inner->mask == 1) && (!plan->paired || inner->y == 1);
     fits = fits && (plan->dims == 1 || inner->length % (uint64_t)each == 0);
     for (unsigned d = 1; d < plan->dims; d++)
-        fits =
-            fits && plan->dim[d].x % each == 0 && (!plan->masked || plan->dim[d].mask % each == 0);
+        fits = fits && plan->dim[d].x % each == 0 &&
+               (!plan->masked || plan->dim[d].mask % each == 0) &&
+               (!plan->paired || plan->dim[d].y % each == 0);
     return fits;
 }
 
@@ -260,4 +263,53 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
         status = api->launch(queue->gpu, queue->filled[FILL_IN],
                              grid_for(queue, (n + tile - 1) / tile), queue->block, arguments, 4);
     return status;
+}
+
+/* ---- Masks of NaNs ---------------------------------------------------------------------------- */
+
+/* Returns the bits of a floating type's infinity. */
+static uint64_t infinity_of(tally_type type) {
+    const struct problem least = {
+        .type = type, .monoids = MONOID_BIT(MONOID_EXTREMES), .extremes = WANT_LEAST};
+    return filled_neutral(&least);
+}
+
+tally_status filled_show(struct queue *queue, const struct parts_call *call,
+                         const struct shown_axes *axes, uint64_t n, uint64_t to) {
+    const tally_type type = call->s->p->type;
+    const uint32_t width = 8 * (uint32_t)type_size(type), each = 128 / width;
+    struct filled_plan plan = {.n = n,
+                               .to = to,
+                               .x = call->first_x,
+                               .y = call->first_y,
+                               .mask = call->first_mask,
+                               .infinity = infinity_of(type),
+                               .width = width,
+                               .masked = call->mask != NULL,
+                               .paired = call->y != NULL,
+                               .dims = axes->count};
+    for (unsigned d = 0; d < axes->count; d++) {
+        const struct extent *e = &axes->of[axes->count - 1 - d];
+        plan.dim[d] =
+            (struct part_extent){.length = e->length, .x = e->x, .y = e->y, .mask = e->mask};
+    }
+    plan.in_packs = are_packs(&plan, each);
+    const uint64_t tile = queue->block * FILLED_AT_ONCE * (plan.in_packs ? each : 1);
+    const struct gpu_argument arguments[] = {BUFFER(call->x), BUFFER(call->y), BUFFER(call->mask),
+                                             BUFFER(call->work), VALUE(plan)};
+    const tally_status s = filled_prepare(queue);
+    if (s != TALLY_OK) return s;
+    return queue->api->launch(queue->gpu, queue->filled[SHOW],
+                              grid_for(queue, (n + tile - 1) / tile), queue->block, arguments, 5);
+}
+
+tally_status filled_tell(struct queue *queue, const struct parts_call *call, uint64_t values,
+                         struct gpu_memory *results) {
+    struct lower_plan plan;
+    lower_plan_of(call->s->p, &plan);
+    const struct gpu_argument arguments[] = {BUFFER(call->work), BUFFER(results), VALUE(values),
+                                             VALUE(plan)};
+    const tally_status s = filled_prepare(queue);
+    if (s != TALLY_OK) return s;
+    return queue->api->launch(queue->gpu, queue->filled[TELL], 1, queue->block, arguments, 4);
 }

@@ -7,6 +7,7 @@
 #ifndef TALLY_GPU_FILLED_H
 #define TALLY_GPU_FILLED_H
 
+#include "device/shown.h"
 #include "gpu/queue.h"
 #include "gpu/strategy.h"
 
@@ -28,6 +29,13 @@ tally_status filled_prepare(struct queue *queue);
 /* Enqueues the copy of the call's array, to the call's workspace, and of the counts; `plan` is that of the call. */
 tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
                             const struct parts_plan *plan, const struct filled_layout *l);
+/* Enqueues a mask of the call's array that hides NaNs, and what the call's mask hides: `n` bytes from word `to` of the work
+ * on. `axes` are those of shown_plan(). */
+tally_status filled_show(struct queue *queue, const struct parts_call *call,
+                         const struct shown_axes *axes, uint64_t n, uint64_t to);
+/* Enqueues a tally_result for each value of a whole array, whose values lie in the call's work from word `values` on. */
+tally_status filled_tell(struct queue *queue, const struct parts_call *call, uint64_t values,
+                         struct gpu_memory *results);
 /* Returns whether the kernels that reduce the copy must know that it is one: they need counts, or
  * give indices. */
 bool filled_matters(const struct shaped *copy);

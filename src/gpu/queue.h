@@ -28,7 +28,7 @@ struct kernels {
     struct gpu_kernel *part_leaves, *part_nodes;
 };
 
-#define FILLED_KERNELS 2 /* filled.c */
+#define FILLED_KERNELS 4 /* filled.c */
 #define TERMS_KERNELS  5 /* terms.c */
 
 /* A user's operator whose kernels have been found before. */

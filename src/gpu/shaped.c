@@ -14,7 +14,7 @@
 #include "device/fold.h"
 #include "device/vectors.h"
 #include "gpu/opened.h"
-#include "gpu/parts.h"
+#include "gpu/shown.h"
 #include "gpu/sort.h"
 #include "gpu/source.h"
 #include "problem/tree.h"
@@ -120,7 +120,7 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
                             ids_bytes(s),
                             means_bytes(s),
                             8 * (size_t)results.end,
-                            parts_workspace(&d->queue, &plain)};
+                            shown_workspace(&d->queue, &plain)};
     size_t all = 0;
     if (!sort_is_possible(s)) return 0;
     for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
@@ -183,7 +183,7 @@ static tally_status read_outcome(struct queue *queue, struct parts_outcome *out)
 }
 
 static tally_status reserve_work(struct queue *queue, const struct shaped *s) {
-    const size_t bytes = (parts_workspace(queue, s) + 4095) / 4096 * 4096;
+    const size_t bytes = (shown_workspace(queue, s) + 4095) / 4096 * 4096;
     return queue_reserve(queue, &queue->parts_work, &queue->parts_bytes, bytes);
 }
 
@@ -201,7 +201,7 @@ static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
     call->work = queue->parts_work;
     if (status == TALLY_OK && bytes > 0) status = d->api->allocate(queue->gpu, bytes, &call->out);
     if (status == TALLY_OK && bytes > 0) area_guard(area, queue->gpu, call->out);
-    if (status == TALLY_OK) status = parts_enqueue(queue, call);
+    if (status == TALLY_OK) status = shown_enqueue(queue, call);
     if (status == TALLY_OK) status = read_outcome(queue, &outcome);
     if (status != TALLY_OK) return status;
     if (outcome.bad != UINT64_MAX) return bad_input(s, outcome.bad);
@@ -505,7 +505,7 @@ static tally_status run_resident(struct gpu_device *d, const struct shaped *s) {
     if (status == TALLY_OK) status = take_results(d, queue->gpu, s, &call);
     if (status == TALLY_OK) status = reserve_work(queue, s);
     call.work = queue->parts_work;
-    if (status == TALLY_OK) status = parts_enqueue(queue, &call);
+    if (status == TALLY_OK) status = shown_enqueue(queue, &call);
     if (status == TALLY_OK) status = read_outcome(queue, &outcome);
     give_back(d, queue->gpu, &call);
     if (status != TALLY_OK) return status;
@@ -528,8 +528,8 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, true);
-    if (status == TALLY_OK) status = parts_prepare(&d->theirs, s);
-    if (status == TALLY_OK) *bytes = parts_workspace(&d->theirs, s);
+    if (status == TALLY_OK) status = shown_prepare(&d->theirs, s);
+    if (status == TALLY_OK) *bytes = shown_workspace(&d->theirs, s);
     return gpu_leave_theirs(d, status);
 }
 
@@ -548,7 +548,7 @@ static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
         status =
             d->api->wrap(d->theirs.gpu, s->out[v], ((size_t)low + range.count) * size, &c->out);
         c->keep_outcome = v > 0;
-        if (status == TALLY_OK) status = parts_enqueue(&d->theirs, c);
+        if (status == TALLY_OK) status = shown_enqueue(&d->theirs, c);
         d->api->release(d->theirs.gpu, c->out);
         c->out = NULL;
     }
@@ -565,7 +565,7 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
                            .written = call->written != 0};
     struct gpu_memory *outcome = NULL;
     const bool addresses = d->facts.has_addresses;
-    const size_t needs = parts_workspace(&d->theirs, s);
+    const size_t needs = shown_workspace(&d->theirs, s);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
@@ -578,7 +578,7 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
     d->api->use(gpu, true, call->queue);
     if (status == TALLY_OK)
         status =
-            addresses || s->results == 0 ? parts_enqueue(&d->theirs, &c) : enqueue_values(d, s, &c);
+            addresses || s->results == 0 ? shown_enqueue(&d->theirs, &c) : enqueue_values(d, s, &c);
     if (status == TALLY_OK && call->outcome) status = parts_report(&d->theirs, c.work, outcome);
     d->api->use(gpu, false, NULL);
     give_back(d, gpu, &c);

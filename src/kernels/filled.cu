@@ -9,6 +9,9 @@
  * count_there: how many elements of each row the mask lets pass. A thread counts a row that is short, or four columns side
  * by side; a warp a row that is long; and rows that are few are cut into chunks, those of columns interleaved, whose counts
  * are added up in memory.
+ *
+ * show: a mask that hides the elements that are NaNs, and what the array's own mask hides (src/gpu/shown.h). A thread makes
+ * the bytes of packs of 16 bytes of the array, where these lie side by side; else one byte after another.
  */
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
 #define OP_OR
@@ -55,20 +58,22 @@ PURE u64 divided(u64 a, u64 b, u64 *rest) {
     return q;
 }
 
-/* The place of a copy's element in the array and in the mask. */
+/* The place of a copy's element in the arrays and in the mask. */
 typedef struct source {
-    i64 x, mask;
+    i64 x, y, mask;
 } source;
 
 PURE source source_of(const filled_plan *p, u64 j) {
     u64 inner = j, outer = 0;
     if (p->dims > 1) outer = divided(j, p->dim[0].length, &inner);
-    source s = {p->x + (i64)inner * p->dim[0].x, p->mask + (i64)inner * p->dim[0].mask};
+    source s = {p->x + (i64)inner * p->dim[0].x, p->y + (i64)inner * p->dim[0].y,
+                p->mask + (i64)inner * p->dim[0].mask};
     UNROLL_NOT
     for (u32 d = 1; d < p->dims; d++) {
         u64 at = outer;
         if (d + 1 < p->dims) outer = divided(outer, p->dim[d].length, &at);
         s.x += (i64)at * p->dim[d].x;
+        s.y += (i64)at * p->dim[d].y;
         s.mask += (i64)at * p->dim[d].mask;
     }
     return s;
@@ -291,5 +296,109 @@ KERNEL count_there(const GLOBAL u8 *mask, GLOBAL u64 *work, const parts_plan pla
         }
 #endif
         if (tells) add_counts(work, &plan, row * columns, columns, count);
+    }
+}
+
+/* ---- Masks of NaNs ---------------------------------------------------------------------------- */
+
+/* Returns whether the bits are those of a float of `width` bits that is no NaN. */
+PURE u32 is_number(u64 bits, u32 width, u64 infinity) {
+    return (bits & (((u64)1 << (width - 1)) - 1)) <= infinity;
+}
+
+/* Returns the mask's bytes for a pack: 1 for each float that is no NaN. */
+PURE u64 numbers_of(const pack *t, u32 width, u64 infinity) {
+    u64 bytes = 0;
+    UNROLL
+    for (u32 i = 0; i < 128 / width; i++) {
+        const u64 bits = width == 64   ? t->two[i % 2]
+                         : width == 32 ? t->word[i % 4]
+                                       : t->word[i / 2 % 4] >> 16 * (i % 2) & 0xffff;
+        bytes |= (u64)is_number(bits, width, infinity) << 8 * i;
+    }
+    return bytes;
+}
+
+/* Makes the bytes of whole packs; returns how many elements these have. */
+INLINED u64 show_packs(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *to,
+                       const filled_plan *p, u32 width) {
+    const u32 each = 128 / width;
+    const u64 packs = p->n / each, step = (u64)gridDim.x * BLOCK * FILLED_AT_ONCE;
+    UNROLL_NOT
+    for (u64 first = (u64)blockIdx.x * BLOCK * FILLED_AT_ONCE + threadIdx.x; first < packs;
+         first += step) {
+        pack t[FILLED_AT_ONCE], other[FILLED_AT_ONCE], m[FILLED_AT_ONCE];
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+            const u64 q = first + k * BLOCK < packs ? first + k * BLOCK : first;
+            const source s = source_of(p, q * each);
+            t[k].all = *(const GLOBAL uint4 *)(x + s.x * (i64)(width / 8));
+            if (p->paired) other[k].all = *(const GLOBAL uint4 *)(y + s.y * (i64)(width / 8));
+            if (p->masked) m[k] = load_mask(mask + s.mask, width);
+        }
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+            u64 bytes = numbers_of(&t[k], width, p->infinity);
+            if (p->paired) bytes &= numbers_of(&other[k], width, p->infinity);
+            if (p->masked) {
+                const u64 low = ones_of(width == 64 ? m[k].word[0] & 0xffff : m[k].word[0]);
+                bytes &= width == 16 ? low | (u64)ones_of(m[k].word[1]) << 32 : low;
+            }
+            const u64 q = first + k * BLOCK;
+            if (q < packs) store_bits(to, 8 * each, (i64)q, bytes);
+        }
+    }
+    return packs * each;
+}
+
+/* Makes the bytes from `begin` on, one by one. */
+INLINED void show_singly(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
+                         GLOBAL u8 *to, const filled_plan *p, u32 width, u64 begin) {
+    const u64 step = (u64)gridDim.x * BLOCK;
+    UNROLL_NOT
+    for (u64 j = begin + (u64)blockIdx.x * BLOCK + threadIdx.x; j < p->n; j += step) {
+        const source s = source_of(p, j);
+        u32 is_there = is_number(load_bits(x, width, s.x), width, p->infinity);
+        if (p->paired) is_there &= is_number(load_bits(y, width, s.y), width, p->infinity);
+        if (p->masked) is_there &= mask[s.mask] != 0;
+        to[j] = (u8)is_there;
+    }
+}
+
+INLINED void show_all(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
+                      GLOBAL u64 *work, const filled_plan *p, u32 width) {
+    GLOBAL u8 *to = (GLOBAL u8 *)(work + p->to);
+    size_t first = (size_t)(x + p->x * (i64)(width / 8)) | (size_t)to;
+    if (p->paired) first |= (size_t)(y + p->y * (i64)(width / 8));
+    const u32 is_packed = p->in_packs && first % 16 == 0 &&
+                          (!p->masked || (size_t)(mask + p->mask) % (128 / width) == 0);
+    u64 begin = 0;
+    if (is_packed) begin = show_packs(x, y, mask, to, p, width);
+    show_singly(x, y, mask, to, p, width, begin);
+}
+
+KERNEL show(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u64 *work,
+            const filled_plan plan) {
+    wait_for_earlier();
+    if (plan.width == 32)
+        show_all(x, y, mask, work, &plan, 32);
+    else if (plan.width == 64)
+        show_all(x, y, mask, work, &plan, 64);
+    else
+        show_all(x, y, mask, work, &plan, 16);
+}
+
+/* Writes the values of a whole array as results (request.h): those of its only row, which lie in the workspace from word
+ * `values` on, a word each. */
+KERNEL tell(const GLOBAL u64 *work, GLOBAL u64 *results, u64 values, const lower_plan plan) {
+    wait_for_earlier();
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    for (u32 v = 0; v < plan.values; v++) {
+        const u32 op = plan.value[v] & 255, is_index = op == ARGMIN || op == ARGMAX;
+        const u32 to = plan.value[v] >> 8;
+        const u64 bits = load_bits((const GLOBAL u8 *)(work + values + v), width_of(to), 0);
+        const u32 is_absent =
+            is_index && (plan.values > 1 ? bits == ~(u64)0 : work[PARTS_ABSENT] != ~(u64)0);
+        put_result(results + 2 * v, to, is_absent ? 0 : bits, is_absent ? RESULT_NONE : RESULT_OK);
     }
 }

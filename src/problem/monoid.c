@@ -365,6 +365,10 @@ static void extremes_merge(const struct problem *p, void *into, const void *from
     struct extremes *a = into;
     const struct extremes b = *(const struct extremes *)from;
     uint64_t mine = order_key(p->type, a->least), other = order_key(p->type, b.least);
+    if (problem_counts_skipped(p)) {
+        shift += a->skipped;
+        a->skipped += b.skipped;
+    }
     uint64_t at = shifted(b.at_least, shift);
     if (other < mine || (other == mine && at < a->at_least)) {
         a->least = b.least;
@@ -389,12 +393,12 @@ enum {
     AT_GREATEST_INDEX,
     AT_NAN_INDEX,
     AT_NAN,
+    AT_SKIPPED, /* only where indices count what is skipped */
     EXTREMES_WORDS
 };
 
 static unsigned extremes_words(const struct problem *p) {
-    (void)p;
-    return EXTREMES_WORDS;
+    return problem_counts_skipped(p) ? EXTREMES_WORDS : AT_SKIPPED;
 }
 
 /* Packs the state; unwanted words become 0. After a NaN the least and the greatest are
@@ -417,6 +421,7 @@ static void extremes_pack(const struct problem *p, const void *state, uint64_t *
     word[AT_GREATEST_INDEX] = greatest && index ? a->at_greatest : 0;
     word[AT_NAN_INDEX] = index ? a->at_nan : 0;
     word[AT_NAN] = a->nan;
+    if (problem_counts_skipped(p)) word[AT_SKIPPED] = a->skipped;
 }
 
 static int is_number(tally_type type, uint64_t bits) {
@@ -426,16 +431,16 @@ static int is_number(tally_type type, uint64_t bits) {
     return key >= order_key(type, far_end(type, 1)) && key <= order_key(type, far_end(type, 0));
 }
 
-/* Returns whether an extreme and its index can be those of n elements; `end` is the extreme of
+/* Returns whether an extreme and its index can be those of n elements and `skipped` others; `end` is the extreme of
  * none. */
 static int is_extreme(const struct problem *p, int wanted, uint64_t bits, uint64_t index,
-                      uint64_t end, uint64_t n, int nan) {
+                      uint64_t end, uint64_t n, uint64_t skipped, int nan) {
     const int indexed = wanted && p->extremes & WANT_INDEX;
     if (!wanted) return bits == 0 && index == 0;
     if (!is_number(p->type, bits)) return 0;
     if (!indexed) return index == 0 && (n != 0 || bits == end);
     if (index == NO_INDEX) return bits == end && (n == 0 || nan);
-    return index < n;
+    return n > 0 && index < n + skipped;
 }
 
 static int extremes_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
@@ -448,14 +453,16 @@ static int extremes_unpack(const struct problem *p, const uint64_t *word, uint64
     if (index && p->extremes & WANT_GREATEST) a->at_greatest = word[AT_GREATEST_INDEX];
     if (index) a->at_nan = word[AT_NAN_INDEX];
     a->nan = (unsigned char)nan;
+    if (problem_counts_skipped(p)) a->skipped = word[AT_SKIPPED];
+    if (a->skipped > UINT64_MAX - n || (nan && p->skip_nan)) return 0;
     if (word[AT_NAN] > 1 || (nan && (n == 0 || !type_is_float(p->type)))) return 0;
     if (index ? (a->at_nan < n) != nan || (a->at_nan >= n && a->at_nan != NO_INDEX)
               : word[AT_NAN_INDEX] != 0)
         return 0;
     return is_extreme(p, (p->extremes & WANT_LEAST) != 0, word[AT_LEAST], word[AT_LEAST_INDEX],
-                      far_end(p->type, 0), n, nan) &&
+                      far_end(p->type, 0), n, a->skipped, nan) &&
            is_extreme(p, (p->extremes & WANT_GREATEST) != 0, word[AT_GREATEST],
-                      word[AT_GREATEST_INDEX], far_end(p->type, 1), n, nan);
+                      word[AT_GREATEST_INDEX], far_end(p->type, 1), n, a->skipped, nan);
 }
 
 /* ---- The table ----------------------------------------------------------------------------- */

@@ -25,6 +25,8 @@
 struct extremes {
     uint64_t least, greatest; /* of no elements: the type's greatest value, and its least */
     uint64_t at_least, at_greatest, at_nan;
+    uint64_t
+        skipped; /* elements that are not among the state's n, but which its indices count: skip_nan */
     unsigned char nan; /* a NaN was met */
 };
 
@@ -50,7 +52,8 @@ struct monoid {
     const char *name;
     size_t at; /* where its state stands in a struct state */
     void (*clear)(const struct problem *p, void *state); /* to the state of no elements */
-    /* Adds to `into` what `from` knows; index 0 of `from` is index `shift` of `into`. The two may be one. */
+    /* Adds to `into` what `from` knows; index 0 of `from` is index `shift` of `into`, not counting elements that `into` has
+     * skipped. The two may be one. */
     void (*merge)(const struct problem *p, void *into, const void *from, uint64_t shift);
     /* Takes away what `from` knows; returns whether that can have been there, and if not changes nothing. NULL
      * where states cannot be taken apart. */
@@ -84,11 +87,17 @@ static inline const void *monoid_state_of(const struct state *s, enum monoid_id 
          monoid##_left &= monoid##_left - 1)
 
 /* A bound of the words of all monoids together. */
-#define STATE_WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 6 + 1 + 1)
+#define STATE_WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 7 + 1 + 1)
+
+/* Returns whether indices of the problem's states count elements that are skipped. */
+static inline int problem_counts_skipped(const struct problem *p) {
+    return p->skip_nan && (p->extremes & WANT_INDEX);
+}
 
 /* Makes *s the state of no elements. */
 void state_clear(const struct problem *p, struct state *s);
-/* into += from, of each of the problem's monoids; index 0 of `from` is index `shift` of `into`. */
+/* into += from, of each of the problem's monoids; index 0 of `from` is index `shift` of `into`, not counting what that has
+ * skipped. */
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift);
 /* Settles a state after folds and merges, so that states with the same answers are equal. For any

@@ -216,6 +216,7 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
     if (s != TALLY_OK) return s;
     out->type = asked->type;
     out->fast = asked->fast != 0;
+    out->skip_nan = asked->skip_nan && type_is_float(asked->type);
     out->ddof = asked->ddof;
     out->about = 0;
     memcpy(out->mean, asked->mean, sizeof out->mean);

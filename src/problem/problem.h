@@ -33,6 +33,7 @@ enum { WANT_LEAST = 1, WANT_GREATEST = 2, WANT_INDEX = 4 };
 struct problem {
     tally_type type;
     int fast;
+    int skip_nan; /* a NaN is not there (device/shown.h); 0 for integers */
     double ddof;
     int about; /* a value is a variance, or a deviation, about `mean` */
     double mean[2];

@@ -903,6 +903,36 @@ static void check_exact_variances(void) {
     }
 }
 
+/* Means of what is no NaN, and where it is least. */
+static void check_skipped(void) {
+    enum { N = 3 * 6000 };
+    static double x[N];
+    tally_problem p = ask(TALLY_MEAN, TALLY_F64);
+    p.skip_nan = 1;
+    for (int nans = 0; nans < 2; nans++)
+        for (size_t d = 0; d < device_count; d++, calls++) {
+            static const size_t length[] = {3, N / 3};
+            const tally_shape rows = {
+                .cut = TALLY_AXES, .dims = 2, .length = length, .axes = 1 << 1};
+            double mean[3];
+            void *const out[] = {mean};
+            tally_value v;
+            for (size_t i = 0; i < N; i++)
+                x[i] = nans && i % 3 == 0 ? (double)NAN : (double)(i % 3);
+            p.op = TALLY_MEAN;
+            MUST(tally_reduce(devices[d].device, &p, x, NULL, N, &v));
+            must_be(v.as.f64 == (nans ? 1.5 : 1), "without NaNs", &p, devices[d].spec);
+            MUST(tally_reduce(NULL, &p, x, NULL, N, &v));
+            must_be(v.as.f64 == (nans ? 1.5 : 1), "without NaNs", &p, "the calling thread");
+            MUST(tally_reduce_shaped(devices[d].device, &p, &rows, x, NULL, out));
+            must_be(mean[0] == v.as.f64 && mean[2] == v.as.f64, "rows without NaNs", &p,
+                    devices[d].spec);
+            p.op = TALLY_ARGMIN;
+            MUST(tally_reduce(devices[d].device, &p, x, NULL, N, &v));
+            must_be(v.as.u64 == (uint64_t)nans, "where the least is", &p, devices[d].spec);
+        }
+}
+
 /* Segments along the last axis: vectors whose elements lie side by side. */
 static void check_rows_of_vectors(void) {
     static const int64_t x[2][4] = {{1, 2, 3, 4}, {INT64_MAX, 5, 6, 7}}, offsets[] = {0, 2, 4};
@@ -938,6 +968,7 @@ static void check_others(void) {
     check_tie(TALLY_U32);
     check_refusals();
     check_exact_variances();
+    check_skipped();
     check_whole(&(tally_problem){.op = TALLY_SUM, .type = TALLY_F16}, SPECIAL, 150000);
     check_whole(&(tally_problem){.op = TALLY_NORM1, .type = TALLY_F16}, SPECIAL, 150000);
 

@@ -34,7 +34,8 @@ class Operator(Structure):
 
 class _Problem(Structure):
     _fields_ = [("op", c_int), ("type", c_int), ("out", c_int), ("fast", c_int), ("ddof", c_double),
-                ("about", c_int), ("mean", c_double * 2), ("is_complex", c_int), ("user", POINTER(Operator)), ("also", c_int * 8)]
+                ("about", c_int), ("mean", c_double * 2), ("is_complex", c_int), ("user", POINTER(Operator)), ("also", c_int * 8),
+                ("skip_nan", c_int)]
 
 
 class Value(Structure):
@@ -91,10 +92,11 @@ def close_device(device):
 
 
 class Problem:
-    def __init__(self, op, type, out=None, fast=False, ddof=0, also=(), user=None, about=None, is_complex=False):
+    def __init__(self, op, type, out=None, fast=False, ddof=0, also=(), user=None, about=None, is_complex=False,
+                 skip_nan=False):
         self.op, self.type, self.user = op, type, user
         self.c = _Problem(OPS.index(op) + 1, TYPES.index(type) + 1, TYPES.index(out) + 1 if out else 0, fast, ddof,
-                          is_complex=is_complex, user=ctypes.pointer(user) if user else None,
+                          is_complex=is_complex, skip_nan=skip_nan, user=ctypes.pointer(user) if user else None,
                           also=(c_int * 8)(*[OPS.index(o) + 1 for o in also]))
         if about is not None:
             self.c.about, self.c.mean[:] = 1, (about.real, about.imag)

@@ -67,7 +67,8 @@ class Operator(Structure):
 
 class Problem(Structure):
     _fields_ = [("op", c_int), ("type", c_int), ("out", c_int), ("fast", c_int), ("ddof", c_double),
-                ("about", c_int), ("mean", c_double * 2), ("is_complex", c_int), ("user", POINTER(Operator)), ("also", c_int * 8)]
+                ("about", c_int), ("mean", c_double * 2), ("is_complex", c_int), ("user", POINTER(Operator)), ("also", c_int * 8),
+                ("skip_nan", c_int)]
 
 
 def _declare(name, result, *arguments):
@@ -187,13 +188,14 @@ def make_value(name, bits):
     return value
 
 
-def problem(op, type_, out=None, fast=False, ddof=0.0, also=(), user=None, about=None, is_complex=False):
+def problem(op, type_, out=None, fast=False, ddof=0.0, also=(), user=None, about=None, is_complex=False,
+            skip_nan=False):
     """A tally_problem; `op` may be a UserOperator. What it points to stays with it."""
     if isinstance(op, UserOperator):
         op, user = "user", op
     made = Problem(OPCODE[op], CODE[type_], CODE[out] if out else 0, 1 if fast else 0, ddof)
     made.also[:len(also)] = [OPCODE[name] for name in also]
-    made.is_complex = is_complex
+    made.is_complex, made.skip_nan = is_complex, skip_nan
     if about is not None:
         made.about, made.mean[:] = 1, (about.real, about.imag)
     if user is not None:

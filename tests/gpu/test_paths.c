@@ -9,7 +9,7 @@
 #include "base/paths.h"
 #include "base/types.h"
 #include "device/device.h"
-#include "gpu/parts.h"
+#include "gpu/shown.h"
 #include "gpu/source.h"
 #include "gpu/whole.h"
 #include "problem/problem.h"
@@ -170,9 +170,9 @@ static void reduce(int machine, const struct problem *p, const tally_shape *shap
                     &s) == TALLY_OK,
          "a shape");
     queue->gpu->prepared = 0;
-    must(parts_prepare(queue, &s) == TALLY_OK, "prepared");
+    must(shown_prepare(queue, &s) == TALLY_OK, "prepared");
     queue->gpu->prepared = 1;
-    struct gpu_memory work = {parts_workspace(queue, &s), NULL};
+    struct gpu_memory work = {shown_workspace(queue, &s), NULL};
     for (int ignore_errors = 0; ignore_errors < 2; ignore_errors++) {
         const struct parts_call call = {.s = &s,
                                         .x = &any,
@@ -185,7 +185,7 @@ static void reduce(int machine, const struct problem *p, const tally_shape *shap
                                         .values = p->values,
                                         .ignore_errors = ignore_errors != 0};
         launches = 0;
-        must(parts_enqueue(queue, &call) == TALLY_OK && launches > 0, "under way");
+        must(shown_enqueue(queue, &call) == TALLY_OK && launches > 0, "under way");
     }
     queue->gpu->prepared = 0;
 }
@@ -256,6 +256,37 @@ static void whole(int machine, const struct problem *p, uint64_t n) {
     must(whole_prepare(queue, p, n, &bytes) == TALLY_OK, "prepared");
     struct gpu_memory work = {bytes, NULL};
     must(whole_enqueue(queue, p, &in, &work, &elsewhere, &any) == TALLY_OK, "under way");
+}
+
+/* The same, without its NaNs. */
+static void whole_shown(int machine, const struct problem *p, uint64_t n) {
+    struct queue *queue = &queues[machine];
+    const struct inputs in = {
+        .x = &any, .y = problem_has(p, MONOID_PRODUCTS) ? &any : NULL, .n = n};
+    must(shown_prepare_whole(queue, p, n) == TALLY_OK, "prepared");
+    queue->gpu->prepared = 1;
+    struct gpu_memory work = {shown_workspace_whole(queue, p, n), NULL};
+    must(shown_enqueue_whole(queue, p, &in, &work, &any) == TALLY_OK, "under way");
+    queue->gpu->prepared = 0;
+}
+
+/* What is reduced without its NaNs. */
+static void take_shown(const struct problem *p) {
+    const size_t million = 1000000;
+    for (int m = 0; m < MACHINES; m++) {
+        along(m, p, 1000, 1000, 1000, 1, 0);
+        along(m, p, 1000, 1000, 1, 1000, 1);
+        along(m, p, 1, 10 * million, 10 * million, 1, 0);
+        along(m, p, 10, 0, 1, 1, 0);
+        by_segment(m, p, 1000, million, 1);
+        by_group(m, p, 4000, million, 0, TALLY_I64);
+        by_group(m, p, 100, million, 1, TALLY_I32);
+        of_vectors(m, p, 1000, 64, 1, 10, 0, 0);
+        of_vectors(m, p, 1000, 64, 2, 10, 1, 1);
+        whole_shown(m, p, 0);
+        whole_shown(m, p, 100);
+        whole_shown(m, p, 10 * million);
+    }
 }
 
 static void take_all(const struct problem *p) {
@@ -342,6 +373,10 @@ int main(void) {
             if (problem_plan(&asked, &p) != TALLY_OK || source_check(&p) != TALLY_OK) continue;
             take_all(&p);
             tally_problem two = asked;
+            two.skip_nan = 1;
+            must(problem_plan(&two, &p) == TALLY_OK, "without its NaNs");
+            if (p.skip_nan) take_shown(&p);
+            two.skip_nan = 0;
             two.also[0] = TALLY_COUNT;
             must(problem_plan(&two, &p) == TALLY_OK, "two values");
             whole(LARGE, &p, 1000000);
