@@ -8,6 +8,9 @@
  *   TALLY_TYPES(X)   X(NAME, name, kind, bits)
  *       kind   SIGNED, UNSIGNED or FLOATING
  *       bits   the size of an element in bits
+ *   TALLY_FLOATS(X)  X(NAME, mantissa, bias): the formats of the floating types
+ *       mantissa   bits behind the implicit one
+ *       bias       of the exponent
  *   TALLY_OPS(X)     X(NAME, name, family): the classic operators, which combine elements with elements. The
  *                    ladder runs these.
  *       family EXACT   the exact sum
@@ -32,6 +35,12 @@
     X(BF16, bf16, FLOATING, 16)                                                                    \
     X(F32, f32, FLOATING, 32)                                                                      \
     X(F64, f64, FLOATING, 64)
+
+#define TALLY_FLOATS(X)                                                                            \
+    X(F16, 10, 15)                                                                                 \
+    X(BF16, 7, 127)                                                                                \
+    X(F32, 23, 127)                                                                                \
+    X(F64, 52, 1023)
 
 #define TALLY_OPS(X)                                                                               \
     X(SUM, sum, EXACT)                                                                             \

@@ -35,6 +35,10 @@ static inline unsigned type_bits(tally_type type) {
 static inline size_t type_size(tally_type type) {
     return type_rows[type].bits / 8;
 }
+/* Returns whether it is a float that f32 holds exactly, and that is shorter. */
+static inline int type_is_short_float(tally_type type) {
+    return type_is_float(type) && type_bits(type) < 32;
+}
 /* Returns the type that exact integers come back in. */
 static inline tally_type type_wide(tally_type type) {
     return type_is_signed(type) ? TALLY_I64 : TALLY_U64;

@@ -17,8 +17,7 @@
 
 /* Returns whether all values are sums, means and counts, of a type that few_sums() takes. */
 static int are_sums(const struct problem *p) {
-    if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
-        p->type == TALLY_BF16)
+    if (type_is_short_float(p->type) || (!type_is_float(p->type) && type_bits(p->type) == 64))
         return 0;
     for (unsigned v = 0; v < p->values; v++)
         if (p->value[v].op != TALLY_SUM && p->value[v].op != TALLY_MEAN &&

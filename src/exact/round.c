@@ -1,41 +1,25 @@
 /* round.c - see round.h. */
 #include "exact/round.h"
 
+#include "base/invariant.h"
+#include "base/types.h"
 #include "kernels/half.h"
 
 #include <string.h>
 
+static const float_format formats[TYPE_ROWS] = {
+#define FORMAT(NAME, mantissa, bias) [TALLY_##NAME] = {mantissa, bias},
+    TALLY_FLOATS(FORMAT)
+#undef FORMAT
+};
+
 float_format format_of(tally_type type) {
-    switch (type) {
-    case TALLY_F16:
-        return (float_format){10, 15};
-    case TALLY_BF16:
-        return (float_format){7, 127};
-    case TALLY_F32:
-        return (float_format){23, 127};
-    default:
-        return (float_format){52, 1023};
-    }
+    TALLY_ASSERT(type_is_float(type));
+    return formats[type];
 }
 
 tally_value float_from_bits(tally_type type, uint64_t bits) {
-    tally_value v = {.type = type};
-    switch (type) {
-    case TALLY_F16:
-        v.as.f16 = (uint16_t)bits;
-        break;
-    case TALLY_BF16:
-        v.as.bf16 = (uint16_t)bits;
-        break;
-    case TALLY_F32: {
-        uint32_t word = (uint32_t)bits;
-        memcpy(&v.as.f32, &word, sizeof word);
-        break;
-    }
-    default:
-        memcpy(&v.as.f64, &bits, sizeof bits);
-    }
-    return v;
+    return value_of_bits(type, bits);
 }
 
 tally_value float_infinity(tally_type type, int negative) {

@@ -2,6 +2,7 @@
 #include "gpu/source.h"
 
 #include "base/status.h"
+#include "base/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ tally_status source_check(const struct problem *p) {
         return fail(TALLY_EUNSUPPORTED,
                     "this user operator has no source expression: it runs on the "
                     "cpu device only");
-    if (p->type == TALLY_F16 || p->type == TALLY_BF16)
+    if (type_is_short_float(p->type))
         return fail(TALLY_EUNSUPPORTED, "user operators on %s run on the cpu device only",
                     tally_type_name(p->type));
     return TALLY_OK;

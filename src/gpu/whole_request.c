@@ -2,6 +2,7 @@
 #include "gpu/whole_request.h"
 
 #include "base/types.h"
+#include "exact/round.h"
 #include "kernels/request.h"
 
 static bool are_extremes(tally_op first, tally_op second, tally_op least, tally_op greatest) {
@@ -42,21 +43,14 @@ bool whole_gives_values(const struct problem *p) {
     }
 }
 
+_Static_assert(TYPE_ROWS <= 16, "kernels/request.h and kernels/lower.h have four bits for a type");
+
 /* Returns the bits of a request that tell the value's type and, of a float, its mantissa's length
  * and exponent's bias. */
 static uint32_t request_type(tally_type type) {
-    switch (type) {
-    case TALLY_F16:
-        return REQUEST_FLOAT(TALLY_F16, 10, 15);
-    case TALLY_BF16:
-        return REQUEST_FLOAT(TALLY_BF16, 7, 127);
-    case TALLY_F32:
-        return REQUEST_FLOAT(TALLY_F32, 23, 127);
-    case TALLY_F64:
-        return REQUEST_FLOAT(TALLY_F64, 52, 1023);
-    default:
-        return (uint32_t)type;
-    }
+    if (!type_is_float(type)) return (uint32_t)type;
+    const float_format f = format_of(type);
+    return REQUEST_FLOAT(type, f.mantissa, f.bias);
 }
 
 uint32_t whole_request(const struct problem *p) {

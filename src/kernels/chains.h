@@ -39,14 +39,7 @@ typedef char chains_are_short_enough[CHAIN_LENGTH <= (TWO_PARTS ? 4 : 16) ? 1 : 
 #define SQUARE_LEVELS(deep) (LEVELS - (TWO_PARTS && !(deep)))
 #define ELEMENT_LEVELS      (LEVELS >= 3 ? 2u : 1u)
 
-#if defined(TYPE_F16)
-#define ELEMENT_BIAS 15
-#elif defined(TYPE_F64)
-#define ELEMENT_BIAS 1023
-#else
-#define ELEMENT_BIAS 127
-#endif
-#define ELEMENT_MANTISSA (ELEMENT_BITS - 1)
+#define ELEMENT_BIAS ((1 << (ELEMENT_WIDTH - 2 - ELEMENT_MANTISSA)) - 1)
 
 /* x * x + c, where x * x is exact. */
 #if HAS_FUSED_UNIT

@@ -23,7 +23,7 @@
 
 /* A thread loads loose elements one by one, as many as a tile has, with an address each. Of elements of one byte these
  * addresses do not fit into registers, and the loop stays a loop. */
-#if HAS_UNROLL_COUNTS && (defined(TYPE_I8) || defined(TYPE_U8))
+#if HAS_UNROLL_COUNTS && ELEMENT_WIDTH == 8
 #define UNROLL_LOOSE _Pragma("unroll 1")
 #else
 #define UNROLL_LOOSE UNROLL

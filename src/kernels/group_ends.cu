@@ -43,7 +43,7 @@ typedef u32 cell; /* a block has fewer than 2^28 elements */
 #elif defined(INDEXED)
 typedef u64 cell;
 #define STATE_WORDS 1
-#if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
+#if ELEMENT_WIDTH == 64
 #define TWICE
 #endif
 #elif defined(FOLD_ENDS)

@@ -72,15 +72,7 @@ typedef float term;
 #endif
 
 /* The bits of a term, or of each of its parts. */
-#if defined(TYPE_F64)
-#define ELEMENT_BITS 53
-#elif defined(TYPE_F32)
-#define ELEMENT_BITS 24
-#elif defined(TYPE_F16)
-#define ELEMENT_BITS 11
-#else
-#define ELEMENT_BITS 8
-#endif
+#define ELEMENT_BITS (ELEMENT_MANTISSA + 1)
 #if defined(LIFT_MOMENTS)
 #define BITS_OF(s) ((s)->squares ? 2 * ELEMENT_BITS : ELEMENT_BITS)
 #elif MULTIPLIES && !TWO_PARTS

@@ -27,13 +27,12 @@ PURE void merge_at_once(u64 *record) {
 }
 #endif
 
-#if defined(TYPE_U8)
+#if ELEMENT_WIDTH == 8
 #define FIELD_REST 0x7f7f7f7fu
-#define FIELD_BITS 8
-#elif defined(TYPE_U16) || defined(TYPE_F16) || defined(TYPE_BF16)
+#elif ELEMENT_WIDTH == 16
 #define FIELD_REST 0x7fff7fffu
-#define FIELD_BITS 16
 #endif
+#define FIELD_BITS ELEMENT_WIDTH
 
 #if defined(FLOATING)
 #define WITH_SIGN(w) 0u

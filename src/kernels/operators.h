@@ -39,6 +39,8 @@
 #undef SIGN
 #undef INFINITE
 #undef NOT_A_NUMBER
+#undef ELEMENT_WIDTH
+#undef ELEMENT_MANTISSA
 
 #if defined(OP_SUM) || defined(OP_PROD)
 #define ARITHMETIC 1
@@ -51,47 +53,56 @@
 /* ---- The type: its numbers if it is an integer, its bits if it is floating ------------------ */
 
 #if defined(TYPE_I8)
-#define SIGNED_TYPE i8
-#define SIGN        0x80
+#define ELEMENT_WIDTH 8
+#define SIGNED_TYPE   i8
+#define SIGN          0x80
 #elif defined(TYPE_I16)
-#define SIGNED_TYPE i16
-#define SIGN        0x8000
+#define ELEMENT_WIDTH 16
+#define SIGNED_TYPE   i16
+#define SIGN          0x8000
 #elif defined(TYPE_I32)
-#define SIGNED_TYPE i32
-#define SIGN        0x80000000u
+#define ELEMENT_WIDTH 32
+#define SIGNED_TYPE   i32
+#define SIGN          0x80000000u
 #elif defined(TYPE_I64)
-#define SIGNED_TYPE i64
-#define SIGN        0x8000000000000000ul
+#define ELEMENT_WIDTH 64
+#define SIGNED_TYPE   i64
+#define SIGN          0x8000000000000000ul
 #elif defined(TYPE_U8)
+#define ELEMENT_WIDTH 8
 #define UNSIGNED_TYPE u8
 #elif defined(TYPE_U16)
+#define ELEMENT_WIDTH 16
 #define UNSIGNED_TYPE u16
 #elif defined(TYPE_U32)
+#define ELEMENT_WIDTH 32
 #define UNSIGNED_TYPE u32
 #elif defined(TYPE_U64)
+#define ELEMENT_WIDTH 64
 #define UNSIGNED_TYPE u64
 #elif defined(TYPE_F16)
-#define FLOATING     u16
-#define SIGN         0x8000
-#define INFINITE     0x7c00
-#define NOT_A_NUMBER 0x7e00
+#define ELEMENT_WIDTH    16
+#define FLOATING         u16
+#define ELEMENT_MANTISSA 10 /* bits behind the implicit one, as TALLY_FLOATS (table.h) has it */
 #elif defined(TYPE_BF16)
-#define FLOATING     u16
-#define SIGN         0x8000
-#define INFINITE     0x7f80
-#define NOT_A_NUMBER 0x7fc0
+#define ELEMENT_WIDTH    16
+#define FLOATING         u16
+#define ELEMENT_MANTISSA 7
 #elif defined(TYPE_F32)
-#define FLOATING     u32
-#define SIGN         0x80000000u
-#define INFINITE     0x7f800000u
-#define NOT_A_NUMBER 0x7fc00000u
+#define ELEMENT_WIDTH    32
+#define FLOATING         u32
+#define ELEMENT_MANTISSA 23
 #elif defined(TYPE_F64)
-#define FLOATING     u64
-#define SIGN         0x8000000000000000ul
-#define INFINITE     0x7ff0000000000000ul
-#define NOT_A_NUMBER 0x7ff8000000000000ul
+#define ELEMENT_WIDTH    64
+#define FLOATING         u64
+#define ELEMENT_MANTISSA 52
 #else
 #error "define one of TYPE_I8 ... TYPE_F64"
+#endif
+#if defined(FLOATING)
+#define SIGN         ((FLOATING)1 << (ELEMENT_WIDTH - 1))
+#define INFINITE     (SIGN - ((FLOATING)1 << ELEMENT_MANTISSA))
+#define NOT_A_NUMBER (INFINITE | (FLOATING)1 << (ELEMENT_MANTISSA - 1))
 #endif
 
 #if ARITHMETIC /* ---- sum and prod -------------------------------------------------------------- */

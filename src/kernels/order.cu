@@ -36,19 +36,14 @@ enum { GREATEST, LEAST, AT_GREATEST, AT_LEAST, AT_NAN };
 #endif
 #define WORDS (2 + INDEXED_WORDS)
 
-#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
+#if ELEMENT_WIDTH == 64
 typedef u64 key;
 #else
 typedef u32 key;
 #endif
-#if defined(TYPE_I8) || defined(TYPE_U8) || defined(TYPE_I16) || defined(TYPE_U16) ||              \
-    defined(TYPE_F16) || defined(TYPE_BF16)
-#define KEY_NARROW 1
-#else
-#define KEY_NARROW 0
-#endif
-#define KEY_BITS (8 * (u32)sizeof(element))
-#define KEY_MASK (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
+#define KEY_NARROW (ELEMENT_WIDTH < 32)
+#define KEY_BITS   ((u32)ELEMENT_WIDTH)
+#define KEY_MASK   (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
 
 /* operators.h has floats by their bits where the operator is min or max. */
 #if defined(FLOATING)
