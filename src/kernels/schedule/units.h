@@ -16,7 +16,7 @@
 #define VECTOR 4u
 #endif
 /* Rows that are on their way before one is added: what it takes to begin a tile is spread over 16 elements or more. */
-#define WIDE_ROWS (sizeof(element) == 2 ? 8u : 4u)
+#define WIDE_ROWS (ELEMENT_WIDTH == 16 ? 8u : 4u)
 #if defined(FOLD_MOMENTS) || defined(FOLD_SQUARES)
 #define NARROW_ROWS 8u
 #else
@@ -90,7 +90,7 @@ typedef union tile_part {
 INLINED void put_unit(tile_part *t, u32 row, unit u) {
     UNROLL
     for (u32 v = 0; v < VECTOR; v++)
-        if (sizeof(element) != 2)
+        if (ELEMENT_WIDTH != 16)
             t->e[row * VECTOR + v] = u.e[v];
         else if (v % 2 == 0)
             t->pair[row * (VECTOR / 2) + v / 2] = u.pair[v / 2];

@@ -23,16 +23,7 @@
 #ifndef TALLY_STATE_FLOAT_CHAINS_H
 #define TALLY_STATE_FLOAT_CHAINS_H
 
-#if defined(TYPE_F32)
-#define MANTISSA 23
-#define BIAS     127
-#elif defined(TYPE_F16)
-#define MANTISSA 10
-#define BIAS     15
-#else
-#define MANTISSA 7
-#define BIAS     127
-#endif
+#define BIAS ((1 << (ELEMENT_WIDTH - 2 - ELEMENT_MANTISSA)) - 1)
 #define TWO_TERMS                                                                                  \
     (HAS_SQUARES && IS_F32) /* an element has two: its square, and the error of that */
 #define CHAINS (TWO_TERMS ? 4u : HAS_SQUARES || IS_F32 ? 3u : 2u)
@@ -181,16 +172,16 @@ INLINED void note_signs(batch *b, const tile_part *t, u32 columns, u32 count) {
 
 /* Chooses the window of an empty batch for a tile. Returns 0 where the tile fits none. */
 INLINED u32 open_window(batch *b, u32 columns, magnitudes m) {
-    const u32 field = m.most >> MANTISSA;
+    const u32 field = m.most >> ELEMENT_MANTISSA;
     const i32 special = 2 * BIAS + 1;
     const i32 wanted = (i32)(field > 0 ? field : 1) - BIAS + 1 + WINDOW_ROOM; /* |x| < 2^wanted */
     i32 first = (HAS_SQUARES ? 2 * wanted : wanted) + BATCH_LOG + 1;
     first = first < FIRST_LEAST ? FIRST_LEAST : first > FIRST_MOST ? FIRST_MOST : first;
     const i32 above = first - BATCH_LOG - 1, last_bit = LAST_BIT(first); /* of terms */
     const i32 end = (HAS_SQUARES ? above >> 1 : above) + BIAS;
-    const i32 least = (HAS_SQUARES ? (last_bit + 1) >> 1 : last_bit) + BIAS + MANTISSA;
-    b->end = m.most == 0 ? 1 : (u32)(end < special ? end : special) << MANTISSA;
-    b->least = least <= 1 ? 0 : (u32)(least < special ? least : special) << MANTISSA;
+    const i32 least = (HAS_SQUARES ? (last_bit + 1) >> 1 : last_bit) + BIAS + ELEMENT_MANTISSA;
+    b->end = m.most == 0 ? 1 : (u32)(end < special ? end : special) << ELEMENT_MANTISSA;
+    b->least = least <= 1 ? 0 : (u32)(least < special ? least : special) << ELEMENT_MANTISSA;
     if (m.most >= b->end || (!HAS_SQUARES && m.least < b->least)) return 0;
     begin_chains(b, columns, first);
     return 1;

@@ -192,13 +192,7 @@ PURE real taken(element e, u32 inside) {
 /* Sums in floats: of elements, the errors of that, and of f32 the errors of these. */
 #define SUMS_IN_FLOATS (HAS_COMPENSATED && HAS_FLOATS)
 #define FLOATS         (IS_F32 ? 3 : 2)
-#if defined(TYPE_F32)
-#define ELEMENT_DIGITS 24
-#elif defined(TYPE_F16)
-#define ELEMENT_DIGITS 11
-#else
-#define ELEMENT_DIGITS 8
-#endif
+#define ELEMENT_DIGITS (ELEMENT_MANTISSA + 1)
 
 #if HAS_PLAIN
 typedef struct batch {
