@@ -384,9 +384,9 @@ static bool add_decimals(const struct group *group, const struct keys *keys,
     return true;
 }
 
-/* Returns the group of a chunk's key, or of it and a value column. */
+/* Returns the group of a chunk's key, or of it and a value column; `before` is that of the column before, or NULL. */
 static struct group *find_group(struct table *t, const struct keys *keys, size_t key,
-                                const struct column *c) {
+                                const struct column *c, const struct group *before) {
     size_t used = keys->list[key].bytes;
     memcpy(t->key, keys->text + keys->list[key].at, used);
     if (t->apart) {
@@ -394,12 +394,13 @@ static struct group *find_group(struct table *t, const struct keys *keys, size_t
         memcpy(t->key + used, c->name, c->length);
         used += c->length;
     }
-    return groups_find(t->groups, t->key, used, c->type);
+    return groups_find_behind(t->groups, before, t->key, used, c->type);
 }
 
 static bool hand_on(struct table *t, const struct made_rows *m) {
     const struct layout *l = &t->layout;
-    for (size_t k = 0; k < m->keys.count; k++)
+    for (size_t k = 0; k < m->keys.count; k++) {
+        struct group *group = NULL;
         for (size_t i = 0; i < l->lists; i++) {
             const struct values *v = &m->list[i];
             const size_t first = v->key ? v->first[k] : 0;
@@ -407,12 +408,13 @@ static bool hand_on(struct table *t, const struct made_rows *m) {
             const struct column *c = &l->column[i];
             const unsigned char *x = v->x_sorted + first * c->element;
             const unsigned char *y = v->y ? v->y_sorted + first * c->element : NULL;
-            struct group *group = find_group(t, &m->keys, k, c);
+            group = find_group(t, &m->keys, k, c, group);
             if (!group || !(!c->type ? add_decimals(group, &m->keys, (const void *)x, n)
                                      : group_add(t->groups, group, x, y, n)))
                 return false;
             t->source->elements += n;
         }
+    }
     return true;
 }
 

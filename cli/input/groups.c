@@ -12,7 +12,7 @@ enum {
     LONG_RUN = 32 << 10,   /* bytes of elements that are fed at once */
     POOL_LEAST = 16 << 10, /* elements that a pool has room for at first, */
     POOL_FED = 64 << 10,   /* at which they are fed, if there are few groups, */
-    POOL_A_GROUP = 4,      /* or so many a group, */
+    POOL_A_GROUP = 32,     /* or so many a group, as feeding takes a copy of all states first, */
     POOL_MOST = 16 << 20   /* or at most so many */
 };
 
@@ -125,6 +125,15 @@ struct group *groups_find(struct groups *g, const char *key, size_t length, tall
     }
     struct group *group = &g->list[*slot - 1];
     return has_type(group, type) ? group : NULL;
+}
+
+struct group *groups_find_behind(struct groups *g, const struct group *before, const char *key,
+                                 size_t length, tally_type type) {
+    struct group *next = before ? &g->list[before - g->list + 1] : NULL;
+    if (!next || next == g->list + g->count || next->key_bytes != length ||
+        memcmp(next->key, key, length) != 0)
+        return groups_find(g, key, length, type);
+    return has_type(next, type) ? next : NULL;
 }
 
 struct group *groups_append(struct groups *g, const char *key, tally_type type) {

@@ -50,6 +50,10 @@ struct groups {
 uint64_t groups_hash(const char *key, size_t length);
 /* The group of this key, made if it is new, for elements of a type; 0: decimals. It may move with the next call. */
 struct group *groups_find(struct groups *groups, const char *key, size_t length, tally_type type);
+/* Does the same, and looks at once at the group behind `before`, if that is not NULL: groups that are made one behind the other
+ * are often looked for so, too. */
+struct group *groups_find_behind(struct groups *groups, const struct group *before, const char *key,
+                                 size_t length, tally_type type);
 /* Returns a new one at the end, which groups_find() does not find. */
 struct group *groups_append(struct groups *groups, const char *key, tally_type type);
 /* Adds elements; y: the partners of dot, or NULL. Few are collected and fed with those of other groups. group_feed()

@@ -110,12 +110,21 @@ static struct decimal nearest_decimal(double d, int digits) {
     return out;
 }
 
-/* Returns the shortest decimal that reads back as the value, d > 0; among those the nearest. Next
- * to a power of two the shortest that reads back may not be the nearest of its length. So the
- * search tries its neighbours, too. */
+/* Returns how many digits a decimal may have at most so that it comes back from the nearest normal number of the type: the
+ * DBL_DIG of C. */
+static int digits_kept(tally_type type) {
+    return type == TALLY_F64 ? 15 : type == TALLY_F32 ? 6 : type == TALLY_F16 ? 3 : 2;
+}
+
+/* Returns the shortest decimal that reads back as the value, d > 0; among those the nearest. It may end with zeros.
+ *
+ * A decimal of digits_kept() digits or fewer that reads back as a normal number is the nearest decimal of so many digits to
+ * it, as it comes back from it. So the search begins with that one. Next to a power of two the shortest that reads back
+ * may not be the nearest of its length. So the search tries its neighbours, too. */
 static struct decimal shortest_decimal(const tally_value *value, double d) {
     struct decimal found = {0, 0};
-    for (int digits = 1; digits <= 17; digits++) {
+    const int is_normal = d >= ldexp(1, 1 - (int)format_of(value->type).bias);
+    for (int digits = is_normal ? digits_kept(value->type) : 1; digits <= 17; digits++) {
         found = nearest_decimal(d, digits);
         if (reads_back(found, value)) break;
         struct decimal above = {found.digits + 1, found.exponent};
