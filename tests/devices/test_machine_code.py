@@ -36,11 +36,11 @@ def blocks_of(code):
             block = []
 
 
-@pytest.mark.parametrize("type", ["BF16", "F16", "F32"])
+@pytest.mark.parametrize("floats", ["BF16", "F16", "F32"])
 @pytest.mark.parametrize("file, kernel, define", PROGRAMS)
-def test_elements_are_added_without_doubles(file, kernel, define, type, tmp_path):
+def test_elements_are_added_without_doubles(file, kernel, define, floats, tmp_path):
     image = str(tmp_path / "image.cubin")
-    defines = [f"-D{d}" for d in ("IN_FLOATS", "OP_SUM", f"TYPE_{type}", *define.split())]
+    defines = [f"-D{d}" for d in ("IN_FLOATS", "OP_SUM", f"TYPE_{floats}", *define.split())]
     subprocess.run([TOOLS["nvcc"], *FLAGS, *defines, f"-I{SOURCES}", os.path.join(SOURCES, "kernels", file), "-o", image], check=True)
     code = subprocess.run([TOOLS["cuobjdump"], "-sass", image], capture_output=True, text=True, check=True).stdout
     own = re.split(r"Function : ", code)

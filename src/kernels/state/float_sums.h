@@ -331,11 +331,17 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 #if HAS_SQUARES && !LONG
 /* Returns whether the root of a sum of squares q, which is off by at most `off` and by its own rounding, decides the norm.
  * As |sqrt(Q) - sqrt(q)| = |Q - q| / (sqrt(Q) + sqrt(q)), the root is off by less than off / sqrt(q). */
+OUTLINED lowered root_within(double q, double off, u32 to) {
+    const double v = square_root(q), bound = off / v + v * 0x1p-50;
+    lowered r;
+    r.lost = !(q > 0x1p-900 && q < 0x1p900) || !rounds_the_same(v - bound, v + bound, to, &r.bits);
+    return r;
+}
 PURE u32 quick_norm(const state *a, u32 op, u32 to, u64 *bits) {
-    const double q = a->square + a->rest, v = square_root(q), off = a->off / v + v * 0x1p-50;
-    if (op != NORM2 || a->sum.seen != 0 || !(q > 0x1p-900 && q < 0x1p900) ||
-        !rounds_the_same(v - off, v + off, to, bits))
-        return 0;
+    if (op != NORM2 || a->sum.seen != 0) return 0;
+    const lowered r = root_within(a->square + a->rest, a->off, to);
+    *bits = r.bits;
+    if (r.lost) return 0;
     TALLY_PATH("a quick norm");
     return 1;
 }
