@@ -1,6 +1,7 @@
 /* shaped.c - see shaped.h. */
 #include "shaped.h"
 
+#include "along.h"
 #include "blocks.h"
 
 #include <limits.h>
@@ -23,28 +24,29 @@ struct walk {
     struct gathered *g;
     const char *x, *y;
     size_t element;
-    size_t *next; /* of each result, the place of its next element */
+    size_t *next;       /* of each result, the place of its next element */
+    const size_t *part; /* along an axis: the segment or group of each of its indices */
 };
-
-static uint64_t offset_of(const tally_shape *s, size_t i) {
-    if (!s->offsets) return s->n / s->count * i;
-    return s->offsets_type == TALLY_I32 ? (uint64_t)((const int32_t *)s->offsets)[i]
-                                        : (uint64_t)((const int64_t *)s->offsets)[i];
-}
 
 static void walk_segments(const tally_shape *s, struct walk *w) {
     for (size_t i = 0; i < s->count; i++)
-        for (size_t k = (size_t)offset_of(s, i); k < offset_of(s, i + 1); k++)
+        for (size_t k = (size_t)offset_along(s, i); k < offset_along(s, i + 1); k++)
             if (!s->mask || s->mask[k]) w->visit(w, i, (ptrdiff_t)k, (ptrdiff_t)k);
 }
 
-/* Strides of C order, of all dimensions or of the kept ones. */
-static void c_order(const tally_shape *s, int kept_only, ptrdiff_t *stride) {
+/* Returns how many results lie along dimension d: 1 where it is reduced. */
+static size_t results_along(const tally_shape *s, unsigned d) {
+    if (!(s->axes >> d & 1)) return s->length[d];
+    return is_along(s) ? s->count : 1;
+}
+
+/* Strides of C order, of the elements or of the results. */
+static void c_order(const tally_shape *s, int of_results, ptrdiff_t *stride) {
     ptrdiff_t next = 1;
     for (unsigned d = s->dims; d-- > 0;) {
-        const int is_there = !kept_only || !(s->axes >> d & 1);
-        stride[d] = is_there ? next : 0;
-        if (is_there) next *= (ptrdiff_t)s->length[d];
+        const size_t length = of_results ? results_along(s, d) : s->length[d];
+        stride[d] = of_results && s->axes >> d & 1 && !is_along(s) ? 0 : next;
+        next *= (ptrdiff_t)length;
     }
 }
 
@@ -57,14 +59,17 @@ static void walk_axes(const tally_shape *s, struct walk *w) {
         if (s->length[d] == 0) return;
     for (;;) {
         ptrdiff_t result = 0, x = 0, y = 0, mask = 0;
+        int is_there = 1;
         for (unsigned d = 0; d < s->dims; d++) {
             const ptrdiff_t i = (ptrdiff_t)index[d];
-            result += i * number[d];
+            const size_t own = w->part && s->axes >> d & 1 ? w->part[i] : index[d];
+            is_there &= own != SIZE_MAX;
+            result += (ptrdiff_t)own * number[d];
             x += i * (s->x_stride ? s->x_stride : plain)[d];
             y += i * (s->y_stride ? s->y_stride : plain)[d];
             mask += i * (s->mask_stride ? s->mask_stride : plain)[d];
         }
-        if (!s->mask || s->mask[mask]) w->visit(w, (size_t)result, x, y);
+        if (is_there && (!s->mask || s->mask[mask])) w->visit(w, (size_t)result, x, y);
         unsigned d = s->dims;
         while (d > 0 && ++index[d - 1] == s->length[d - 1])
             index[--d] = 0;
@@ -73,7 +78,7 @@ static void walk_axes(const tally_shape *s, struct walk *w) {
 }
 
 static void walk_all(const tally_shape *s, struct walk *w) {
-    if (s->cut == TALLY_AXES)
+    if (s->cut == TALLY_AXES || is_along(s))
         walk_axes(s, w);
     else
         walk_segments(s, w);
@@ -105,13 +110,13 @@ static void place_results(const tally_shape *s, size_t results, struct gathered 
     ptrdiff_t number[TALLY_DIMS_MAX];
     for (size_t i = 0; i < results; i++)
         g->place[i] = (ptrdiff_t)i;
-    if (s->cut != TALLY_AXES || !s->out_stride) return;
+    if ((s->cut != TALLY_AXES && !is_along(s)) || !s->out_stride) return;
     c_order(s, 1, number);
     for (size_t i = 0; i < results; i++) {
         ptrdiff_t at = 0;
         for (unsigned d = 0; d < s->dims; d++)
-            if (!(s->axes >> d & 1))
-                at += (ptrdiff_t)i / number[d] % (ptrdiff_t)s->length[d] * s->out_stride[d];
+            if (number[d] != 0)
+                at += (ptrdiff_t)i / number[d] % (ptrdiff_t)results_along(s, d) * s->out_stride[d];
         g->place[i] = at;
     }
 }
@@ -138,6 +143,12 @@ static void gather(struct shaped *part) {
         count_runs(part);
         return;
     }
+    if (is_along(part->shape)) {
+        size_t *own = some(part, length_along(part->shape), sizeof *own);
+        if (!own) return;
+        number_parts(part->shape, own);
+        w.part = own;
+    }
     walk_all(part->shape, &w);
     for (size_t i = 0; i < part->results; i++)
         g->start[i + 1] += g->start[i];
@@ -152,6 +163,12 @@ static void gather(struct shaped *part) {
         walk_all(part->shape, &w);
     }
     free(w.next);
+    free((void *)(uintptr_t)w.part);
+}
+
+/* Returns whether a shape is that of groups which are fed as they are. */
+static int are_fed_whole(const tally_shape *s) {
+    return s->cut == TALLY_GROUPS && !is_along(s);
 }
 
 /* ---- What is wrong with the arguments ------------------------------------------------------- */
@@ -197,13 +214,14 @@ static void check(struct shaped *part, int is_resident, void *const out[], int i
     }
     if (part->shape->means)
         give_up(part, TALLY_EUNSUPPORTED, "over ranks all results have the problem's mean");
-    if (part->shape->cut != TALLY_AXES && part->shape->dims > 0)
-        give_up(part, TALLY_EUNSUPPORTED,
-                "segments and groups along an axis are not reduced over ranks");
-    if (part->shape->cut == TALLY_GROUPS && has_tree(part->problem))
+    if (are_fed_whole(part->shape) && has_tree(part->problem))
         give_up(part, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
+    if (part->shape->cut == TALLY_GROUPS && is_along(part->shape) &&
+        asks_index(part->problem, part->values))
+        give_up(part, TALLY_EUNSUPPORTED,
+                "argmin and argmax of groups along an axis are not reduced over ranks");
     if (is_resident && part->status == TALLY_OK) bring(part);
-    if (part->shape->cut == TALLY_GROUPS) return;
+    if (are_fed_whole(part->shape)) return;
     if (part->shape->mask && asks_index(part->problem, part->values))
         give_up(part, TALLY_EUNSUPPORTED, "argmin and argmax of axes and segments take no mask");
     const int two = takes_two(part->problem, part->values);
@@ -255,7 +273,7 @@ static tally_status feed_runs(const struct shaped *part) {
 
 static void feed_groups(struct shaped *part) {
     tally_shape shape = *part->shape;
-    const int is_gathered = shape.cut != TALLY_GROUPS;
+    const int is_gathered = !are_fed_whole(part->shape);
     tally_status s = tally_groups_create(part->problem, part->results, &part->groups);
     if (is_gathered)
         shape = (tally_shape){.cut = TALLY_GROUPS,
@@ -297,7 +315,7 @@ void shaped_begin(struct shaped *part, tally_device *device, int is_resident,
     *part = (struct shaped){.device = device, .problem = problem, .shape = shape, .x = x, .y = y};
     check(part, is_resident && device, out, is_wanted);
     if (part->status != TALLY_OK) return;
-    const int are_groups = part->shape->cut == TALLY_GROUPS;
+    const int are_groups = are_fed_whole(part->shape);
     make_answer(part);
     if (!are_groups && part->status == TALLY_OK) gather(part);
     const int by_states = !are_groups && (has_tree(problem) || asks_index(problem, part->values));

@@ -1,6 +1,8 @@
 /* staged.c - see staged.h. */
 #include "staged.h"
 
+#include "along.h"
+
 #include <stdlib.h>
 
 /* Bytes of a result on average from which on it stays: to reduce one where it lies takes some twenty microseconds on an H200, in
@@ -25,12 +27,6 @@ static const void *bring(struct staged *s, tally_device *device, const void *fro
 
 /* ---- Left where they are -------------------------------------------------------------------- */
 
-static int64_t offset_of(const tally_shape *s, size_t i) {
-    if (!s->offsets) return (int64_t)(s->n / s->count * i);
-    return s->offsets_type == TALLY_I32 ? ((const int32_t *)s->offsets)[i]
-                                        : ((const int64_t *)s->offsets)[i];
-}
-
 /* Segments whose offsets are as they have to be. */
 static int segment_runs(const tally_shape *s, size_t results, struct run *run) {
     if (!s->offsets && s->n % results > 0) return 0;
@@ -38,7 +34,7 @@ static int segment_runs(const tally_shape *s, size_t results, struct run *run) {
         s->offsets_type != TALLY_I64)
         return 0;
     for (size_t i = 0; i < results; i++) {
-        const int64_t at = offset_of(s, i), end = offset_of(s, i + 1);
+        const int64_t at = (int64_t)offset_along(s, i), end = (int64_t)offset_along(s, i + 1);
         if (at < 0 || end < at || (uint64_t)end > s->n) return 0;
         run[i] = (struct run){(ptrdiff_t)at, (ptrdiff_t)at, (size_t)(end - at)};
     }
@@ -85,6 +81,7 @@ static tally_status leave(struct staged *s, size_t element, size_t results) {
     const tally_shape *shape = &s->shape;
     size_t n = 0;
     if (shape->cut == TALLY_GROUPS || shape->mask || !s->x || results == 0) return TALLY_OK;
+    if (is_along(shape)) return TALLY_OK;
     s->run = malloc(results * sizeof *s->run);
     if (!s->run) return TALLY_ENOMEM;
     int stays = shape->cut == TALLY_AXES ? axes_runs(shape, s->y != NULL, results, s->run)
@@ -126,21 +123,22 @@ tally_status staged_bring(struct staged *s, tally_device *device, size_t element
     if (shape->cut == TALLY_SEGMENTS)
         s->shape.offsets =
             bring(s, device, shape->offsets,
-                  (results + 1) * (shape->offsets_type == TALLY_I32 ? 4 : 8), &status);
+                  (shape->count + 1) * (shape->offsets_type == TALLY_I32 ? 4 : 8), &status);
     if (status == TALLY_OK) status = leave(s, element, results);
     if (s->run || status != TALLY_OK) return status;
-    if (shape->cut == TALLY_AXES) {
+    const size_t n = length_along(shape);
+    if (shape->cut == TALLY_AXES || is_along(shape)) {
         s->x = bring_axes(s, device, x, shape->x_stride, element, &status);
         s->y = bring_axes(s, device, y, shape->y_stride, element, &status);
         s->shape.mask = bring_axes(s, device, shape->mask, shape->mask_stride, 1, &status);
-        return status;
+    } else {
+        s->x = bring(s, device, x, n * element, &status);
+        s->y = bring(s, device, y, n * element, &status);
+        s->shape.mask = bring(s, device, shape->mask, n, &status);
     }
-    s->x = bring(s, device, x, shape->n * element, &status);
-    s->y = bring(s, device, y, shape->n * element, &status);
-    s->shape.mask = bring(s, device, shape->mask, shape->n, &status);
     if (shape->cut == TALLY_GROUPS)
-        s->shape.ids = bring(
-            s, device, shape->ids,
-            shape->n * tally_type_size(shape->ids_type ? shape->ids_type : TALLY_I64), &status);
+        s->shape.ids =
+            bring(s, device, shape->ids,
+                  n * tally_type_size(shape->ids_type ? shape->ids_type : TALLY_I64), &status);
     return status;
 }

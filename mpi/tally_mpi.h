@@ -88,8 +88,9 @@ TALLY_API tally_status tally_mpi_allreduce_groups(const tally_problem *problem, 
  * result i, then rank 1's, and so on. Arguments as for tally_reduce_shaped(), and out[] is written on every rank. The
  * ranks' shapes may be of different lengths and strides, but have as many results, and are of groups on all ranks
  * or on none. argmin and argmax count from rank 0's first element on: of the result, and for groups of x. They take no mask
- * but with groups (TALLY_EUNSUPPORTED on axes and segments), and over the canonical tree there are no groups (TALLY_EUNSUPPORTED).
- * Segments and groups have no dimensions (TALLY_EUNSUPPORTED). Axes and segments are copied: memory for x and y once more, and 8 bytes an element. */
+ * but with groups (TALLY_EUNSUPPORTED on axes and segments). Segments and groups may cut an axis: a rank has some of it. Groups
+ * of whole arrays are not reduced over the canonical tree, and of those along an axis there are no argmin and argmax
+ * (TALLY_EUNSUPPORTED). All but groups of whole arrays are copied: memory for x and y once more, and 8 bytes an element. */
 TALLY_API tally_status tally_mpi_allreduce_shaped(tally_device *device,
                                                   const tally_problem *problem,
                                                   const tally_shape *shape, const void *x,

@@ -184,6 +184,24 @@ static void check_shapes(tally_device *device, const tally_problem *p) {
         check_shape(device, "segments of one length", p, part, side, part.n, &whole);
     free(side);
 
+    if (p->op != TALLY_ARGMAX && p->op != TALLY_DESCRIBE) {
+        whole = (tally_shape){.cut = TALLY_GROUPS,
+                              .dims = 2,
+                              .length = all,
+                              .axes = 1 << 1,
+                              .n = length,
+                              .count = GROUPS,
+                              .ids = ids,
+                              .ids_type = TALLY_I32,
+                              .skip_outside = 1};
+        part = whole;
+        part.n = n;
+        part.length = mine;
+        part.x_stride = part.y_stride = stride;
+        part.ids = ids + a;
+        check_shape(device, "groups along an axis", p, part, rows + a, (ROWS - 1) * length + n,
+                    &whole);
+    }
     if (p->op != TALLY_SUM && p->op != TALLY_DESCRIBE) return;
     const size_t first = begin(total, rank);
     whole = (tally_shape){.cut = TALLY_GROUPS,

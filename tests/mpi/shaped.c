@@ -222,6 +222,83 @@ static void groups(size_t i) {
     if (s != expected) wrong = 1, fprintf(stderr, "groups over the tree: %d\n", s);
 }
 
+/* Segments and groups along the middle axis of OUTER x LENGTH x DEPTH elements, of which each rank has some of each. */
+enum { OUTER = 4, LENGTH = 1500, PARTS = 9 };
+
+static void segments_along(size_t i) {
+    static double px[OUTER * LENGTH * DEPTH], py[OUTER * LENGTH * DEPTH];
+    int32_t whole_at[PARTS + 1] = {0}, part_at[PARTS + 1] = {0};
+    for (size_t k = 0; k < PARTS; k++) {
+        const int32_t room = LENGTH - whole_at[k];
+        int32_t length = k == 4 ? 700 : next_random() % 4 ? (int32_t)(next_random() % 200) : 0;
+        if (length > room) length = room;
+        whole_at[k + 1] = whole_at[k] + length;
+        part_at[k + 1] =
+            part_at[k] + (int32_t)(begin((size_t)length, rank + 1) - begin((size_t)length, rank));
+    }
+    const size_t n = (size_t)part_at[PARTS];
+    for (size_t o = 0; o < OUTER; o++)
+        for (size_t k = 0; k < PARTS; k++) {
+            const size_t length = (size_t)(whole_at[k + 1] - whole_at[k]);
+            const size_t from = (size_t)whole_at[k] + begin(length, rank);
+            const size_t count = (size_t)(part_at[k + 1] - part_at[k]);
+            const size_t to = (o * n + (size_t)part_at[k]) * DEPTH;
+            memcpy(px + to, x + (o * LENGTH + from) * DEPTH, count * DEPTH * sizeof *x);
+            memcpy(py + to, y + (o * LENGTH + from) * DEPTH, count * DEPTH * sizeof *y);
+        }
+    const size_t all[] = {OUTER, LENGTH, DEPTH}, mine[] = {OUTER, n, DEPTH};
+    tally_shape whole = {.cut = TALLY_SEGMENTS,
+                         .dims = 3,
+                         .length = all,
+                         .axes = 1 << 1,
+                         .count = PARTS,
+                         .offsets = whole_at,
+                         .offsets_type = TALLY_I32};
+    tally_shape part = whole;
+    part.length = mine;
+    part.offsets = part_at;
+    check("segments along an axis", i, &part, px, py, &whole, x, y);
+    const ptrdiff_t place[] = {1, OUTER, OUTER * PARTS};
+    whole.out_stride = part.out_stride = place;
+    check("the same, out_stride", i, &part, px, py, &whole, x, y);
+}
+
+static void groups_along(size_t i) {
+    static int16_t ids[LENGTH];
+    for (size_t k = 0; k < LENGTH; k++)
+        ids[k] = (int16_t)(next_random() % (PARTS + 2) - 1);
+    const size_t a = begin(LENGTH, rank), b = begin(LENGTH, rank + 1);
+    const size_t all[] = {OUTER, LENGTH, DEPTH}, mine[] = {OUTER, b - a, DEPTH};
+    const ptrdiff_t stride[] = {LENGTH * DEPTH, DEPTH, 1};
+    tally_shape whole = {.cut = TALLY_GROUPS,
+                         .dims = 3,
+                         .length = all,
+                         .axes = 1 << 1,
+                         .count = PARTS,
+                         .ids = ids,
+                         .ids_type = TALLY_I16,
+                         .skip_outside = 1};
+    tally_shape part = whole;
+    part.length = mine;
+    part.ids = ids + a;
+    part.x_stride = part.y_stride = part.mask_stride = stride;
+    const double *px = x + a * DEPTH, *py = y + a * DEPTH;
+    if (cases[i].is_index) {
+        static double out[TALLY_VALUES_MAX][OUTER * PARTS * DEPTH];
+        void *at[TALLY_VALUES_MAX];
+        for (size_t v = 0; v < TALLY_VALUES_MAX; v++)
+            at[v] = out[v];
+        const tally_status s = tally_mpi_allreduce_shaped(NULL, &cases[i].problem, &part, px, NULL,
+                                                          at, MPI_COMM_WORLD);
+        if (s != TALLY_EUNSUPPORTED) wrong = 1, fprintf(stderr, "indices by id along: %d\n", s);
+        return;
+    }
+    check("groups along an axis", i, &part, px, py, &whole, x, y);
+    whole.mask = mask;
+    part.mask = mask + a * DEPTH;
+    check("the same with a mask", i, &part, px, py, &whole, x, y);
+}
+
 /* One rank fails; all say so. */
 static void faults(void) {
     double out[ROWS];
@@ -239,10 +316,16 @@ static void faults(void) {
         if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "x is NULL: %d\n", s);
         s = tally_mpi_allreduce_shaped(NULL, me ? NULL : p, &good, x, NULL, at, MPI_COMM_WORLD);
         if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "no problem: %d\n", s);
-        const tally_shape along = {
-            .cut = TALLY_SEGMENTS, .dims = 2, .length = all, .axes = 1 << 1, .count = 2};
+        const int8_t ids[] = {0, 1, 2, 0};
+        tally_shape along = {.cut = TALLY_GROUPS,
+                             .dims = 2,
+                             .length = all,
+                             .axes = 1 << 1,
+                             .count = me ? 2 : 3,
+                             .ids = ids,
+                             .ids_type = TALLY_I8};
         s = tally_mpi_allreduce_shaped(NULL, p, &along, x, NULL, at, MPI_COMM_WORLD);
-        if (s != TALLY_EUNSUPPORTED) wrong = 1, fprintf(stderr, "along an axis: %d\n", s);
+        if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "an id outside: %d\n", s);
     }
 }
 
@@ -260,6 +343,8 @@ int main(int argc, char **argv) {
         axes(i);
         segments(i);
         groups(i);
+        segments_along(i);
+        groups_along(i);
     }
     faults();
     int all = 0;
