@@ -309,46 +309,19 @@ INLINED u32 add_to_grid(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBA
 
 BEGINS_EARLY
 
-KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
-              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
-    __shared__ u64 limbs[LIMB_WORDS];
-    __shared__ u32 lane_sums[LANE_SUMS];
-    __shared__ u64 warps[WARPS];
-    __shared__ u64 total[GRID_WORDS];
-    __shared__ u32 words[ROWS * GRID_WORDS];
-#if TRIES_FIRST || !BY_WARPS
-    __shared__ u64 exchange[EXCHANGE];
-#endif
-#if TRIES_FIRST
-    __shared__ u32 unfit;
-#endif
-    __shared__ u32 limbed;
-    __shared__ u32 number;
-
-    wait_for_end_of_earlier();
-    GLOBAL u64 *head = heads + (u32)place;
-    const even_share s = find_even_share(x, n);
-    const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
-    const u32 below = 8 * (u32)sizeof(raw) - 32;
-    u64 record[WORDS];
+/* Begins a thread's record of no terms; n is the length of the array. */
+INLINED void begin_record(u64 *record, u64 n) {
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
 #if defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE)
     if (n > 0) record[SEEN] = SEEN_MIXED; /* no term is -0 */
 #endif
+}
 
-    input t, next; /* the next one is on its way while another is added */
-    load_any(&next, x, y, s, 0);
-    u32 most = sampled(x, y, n);
-    clear_limbs(limbs);
-    clear_lane_sums(lane_sums);
-    for (u32 i = threadIdx.x; i < ROWS * GRID_WORDS; i += BLOCK)
-        words[i] = 0;
-    if (threadIdx.x == 0) limbed = 0;
-#if TRIES_FIRST
-    if (threadIdx.x == 0) unfit = 0;
-#endif
+/* Returns the window that all blocks have in common: that for `most`, the largest of a thread's samples. All threads of the
+ * block call this. */
+INLINED window common_window(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
 #if BY_WARPS
     if (threadIdx.x < WARP) {
         most = warp_most(most);
@@ -359,38 +332,115 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 #else
     most = block_most(most, warps, exchange);
 #endif
-    const window common = choose_window((raw)most << below); /* of all blocks */
-    window mine = common;                                    /* of this block */
-    adder a = adder_with(common);
+    return choose_window((raw)most << (8 * (u32)sizeof(raw) - 32));
+}
 
 #if TRIES_FIRST
-    t = next;
-    if (tiles > 1) load_any(&next, x, y, s, 1);
-    if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(&t)) record[SEEN] |= SEEN_MIXED;
+/* Tries the threads' first tiles with the common window. Returns 0 where that fits all of them, which are added then; else
+ * not 0, and *mine becomes the block's own window, and nothing has been added. `unfit` is 0 before. All threads of the
+ * block call this. */
+INLINED u32 try_first_tile(const input *t, window *mine, adder *a, u64 *record, SHARED u32 *unfit,
+                           SHARED u64 *warps, SHARED u64 *exchange) {
+    const window common = *mine;
+    if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
 #if HAS_TOP_LEVELS
-    if (common.sigma == 0 || !extract_top(&t, common, record)) a.deep = DEEP_TILES;
-    if (a.deep > 0 && (common.sigma == 0 || !extract(&t, common, record))) atomicAdd(&unfit, 1u);
+    if (common.sigma == 0 || !extract_top(t, common, record)) a->deep = DEEP_TILES;
+    if (a->deep > 0 && (common.sigma == 0 || !extract(t, common, record))) atomicAdd(unfit, 1u);
 #else
-    if (common.sigma == 0 || !extract(&t, common, record)) atomicAdd(&unfit, 1u);
+    if (common.sigma == 0 || !extract(t, common, record)) atomicAdd(unfit, 1u);
 #endif
     __syncthreads();
-    const u32 own = unfit; /* the block has another window */
+    const u32 own = *unfit;
     if (UNIFORM(own)) {
-        const window w = block_window(wanted(&t), warps, exchange);
+        const window w = block_window(wanted(t), warps, exchange);
         if (own) {
             UNROLL
             for (u32 k = 0; k < TOTALS; k++)
                 record[k] = 0;
-            mine = w;
-            a = adder_with(w);
+            *mine = w;
+            *a = adder_with(w);
         }
     }
-    const u32 from = own ? 0 : 1;
+    return own;
+}
 #else
-    const u32 own = 0, from = 0;
+INLINED u32 try_first_tile(const input *t, window *mine, adder *a, u64 *record, SHARED u32 *unfit,
+                           SHARED u64 *warps, SHARED u64 *exchange) {
+    return 0;
+}
 #endif
+
+/* Adds to the array's superaccumulator, in the head, what is in the block's; and the block's fields, too, where these go
+ * `elsewhere` than to the counting words. `used`: something is in the block's. All threads call this. */
+INLINED void deliver_block(u32 used, u32 elsewhere, u32 request, i32 exponent,
+                           SHARED u32 *lane_sums, SHARED u64 *limbs, const SHARED u32 *words,
+                           GLOBAL u64 *head) {
+    if (used) collect_lane_sums(lane_sums, limbs);
+    if (threadIdx.x == 0 && elsewhere) {
+        UNROLL_NOT
+        for (u32 i = 0; i < FIELDS; i++)
+            add_limbs(limbs, number_of_word(block_word(words, i), i), field_exponent(exponent, i));
+        if (!request && number_of_word(block_word(words, FIELDS), FIELDS) & 1)
+            atomicOr(&head[1 + MIXED], (u64)1);
+    }
+    __syncthreads();
+    if (used || !request) deliver_limbs(limbs, head + 1);
+}
+
+/* Writes the sum that is asked for, by the last block. All its threads call this. */
+INLINED void put_sum(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs, GLOBAL u64 *head,
+                     u64 n, u32 last, u32 request, GLOBAL u64 *result) {
+    const u32 limbs_there = last && total[FIELDS] >> MANY != 0;
+    if (UNIFORM(limbs_there)) {
+        __threadfence();
+        if (limbs_there) clear_limbs(limbs);
+        __syncthreads();
+        if (limbs_there) collect_limbs(limbs, head + 1);
+        __syncthreads();
+    }
+    if (last && request && threadIdx.x == 0)
+        put_result(result, request,
+                   sum_bits(total, exponent, MANY_BITS, limbs, n, requested_format(request)),
+                   RESULT_OK);
+}
+
+KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
+              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
+    __shared__ u64 limbs[LIMB_WORDS];
+    __shared__ u32 lane_sums[LANE_SUMS];
+    __shared__ u64 warps[WARPS];
+    __shared__ u64 total[GRID_WORDS];
+    __shared__ u32 words[ROWS * GRID_WORDS];
+    __shared__ u64 exchange[EXCHANGE];
+    __shared__ u32 unfit;
+    __shared__ u32 limbed;
+    __shared__ u32 number;
+
+    wait_for_end_of_earlier();
+    GLOBAL u64 *head = heads + (u32)place;
+    const even_share s = find_even_share(x, n);
+    const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
+    u64 record[WORDS];
+    begin_record(record, n);
+    input t, next; /* the next one is on its way while another is added */
+    load_any(&next, x, y, s, 0);
+    const u32 most = sampled(x, y, n);
+    clear_limbs(limbs);
+    clear_lane_sums(lane_sums);
+    for (u32 i = threadIdx.x; i < ROWS * GRID_WORDS; i += BLOCK)
+        words[i] = 0;
+    if (threadIdx.x == 0) limbed = unfit = 0;
+    const window common = common_window(most, warps, exchange); /* of all blocks */
+    window mine = common;                                       /* of this block */
+    adder a = adder_with(common);
+    u32 own = 0; /* the block has another window */
+    if (TRIES_FIRST) {
+        t = next;
+        if (tiles > 1) load_any(&next, x, y, s, 1);
+        own = try_first_tile(&t, &mine, &a, record, &unfit, warps, exchange);
+    }
     UNROLL_NOT
-    for (u32 i = from; i < tiles; i++) {
+    for (u32 i = TRIES_FIRST && !own ? 1 : 0; i < tiles; i++) {
 #if BLOCK > 1
         if (!TRIES_FIRST || i > 0) {
             t = next;
@@ -410,42 +460,49 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __syncthreads();
     const u32 used = limbed; /* something is in the limbs, or will be */
     if (UNIFORM(used || !request)) {
-        if (used) collect_lane_sums(lane_sums, limbs);
-        if (threadIdx.x == 0 && (own || !request)) {
-            UNROLL_NOT
-            for (u32 i = 0; i < FIELDS; i++)
-                add_limbs(limbs, number_of_word(block_word(words, i), i),
-                          field_exponent(mine.exponent, i));
-            if (!request && number_of_word(block_word(words, FIELDS), FIELDS) & 1)
-                atomicOr(&head[1 + MIXED], (u64)1);
-        }
-        __syncthreads();
-        if (used || !request) deliver_limbs(limbs, head + 1);
+        deliver_block(used, own || !request, request, mine.exponent, lane_sums, limbs, words, head);
         if (!UNIFORM(request)) return;
         if (used) __threadfence();
         __syncthreads();
     }
-
     const u32 last = add_to_grid(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
     if (!UNIFORM(last)) return;
     __syncthreads();
-    const u32 limbs_there = last && total[FIELDS] >> MANY != 0;
-    if (UNIFORM(limbs_there)) {
-        __threadfence();
-        if (limbs_there) clear_limbs(limbs);
-        __syncthreads();
-        if (limbs_there) collect_limbs(limbs, head + 1);
-        __syncthreads();
-    }
-    if (last && request && threadIdx.x == 0)
-        put_result(result, request,
-                   sum_bits(total, common.exponent, MANY_BITS, limbs, n, requested_format(request)),
-                   RESULT_OK);
+    put_sum(total, common.exponent, limbs, head, n, last, request, result);
 }
 
 /* ---- One block ---------------------------------------------------------------------------------- */
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__)
+
+/* Returns the upper 32 bits of the largest magnitude of a tile's first `packs` packs. */
+INLINED u32 largest_alone(const input *t, u32 packs) {
+    raw most = 0;
+#if TOP_CHAINED
+    UNROLL
+    for (u32 k = 0; k < IN_FLIGHT; k++)
+        if (k < packs) {
+            UNROLL
+            for (u32 i = k * 4; i < (k + 1) * 4; i++) {
+                UNROLL
+                for (u32 up = 0; up < NUMBER_BITS; up += 16)
+                    most = greatest_unsigned(most, (t->x.word[i] & 0x7fff7fffu) << up);
+            }
+        }
+    most = UPPER_HALF(greatest_unsigned, most) << 16;
+#else
+    UNROLL
+    for (u32 k = 0; k < IN_FLIGHT; k++)
+        if (k < packs) {
+            UNROLL
+            for (u32 i = k * PACK; i < (k + 1) * PACK; i++) {
+                const raw m = magnitude_bits(TERM(t, i));
+                most = m > most ? m : most;
+            }
+        }
+#endif
+    return (u32)(most >> (8 * (u32)sizeof(raw) - 32));
+}
 
 /* Sums n <= BLOCK * TILE elements in a single block. A launch of one block is mostly latency, code
  * fetches included. So there is only the code of tame data, and one loop for all other data. The
@@ -474,31 +531,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     for (u32 i = threadIdx.x; i < GRID_WORDS; i += BLOCK)
         words[i] = 0;
 #endif
-    raw most = 0;
-#if TOP_CHAINED
-    UNROLL
-    for (u32 k = 0; k < IN_FLIGHT; k++)
-        if (k < packs) {
-            UNROLL
-            for (u32 i = k * 4; i < (k + 1) * 4; i++) {
-                UNROLL
-                for (u32 up = 0; up < NUMBER_BITS; up += 16)
-                    most = greatest_unsigned(most, (t.x.word[i] & 0x7fff7fffu) << up);
-            }
-        }
-    most = UPPER_HALF(greatest_unsigned, most) << 16;
-#else
-    UNROLL
-    for (u32 k = 0; k < IN_FLIGHT; k++)
-        if (k < packs) {
-            UNROLL
-            for (u32 i = k * PACK; i < (k + 1) * PACK; i++) {
-                const raw m = magnitude_bits(TERM(&t, i));
-                most = m > most ? m : most;
-            }
-        }
-#endif
-    const u32 highest = block_most((u32)(most >> below), warps, exchange);
+    const u32 highest = block_most(largest_alone(&t, packs), warps, exchange);
     /* A chain adds up a tile's terms before its level is read: twice the room. */
     const window w = choose_window((raw)(highest + (CHAINED << (MANTISSA - below) % 32)) << below);
     UNROLL
