@@ -38,6 +38,8 @@ static const char help[] =
     "                  the length that all have\n"
     "  --by IDS        of each group: IDS is a .npy file, an id from 0 for each element; id, tab,\n"
     "                  value, without groups of nothing\n"
+    "                  With --axis D, both of vectors: offsets or ids lie along axis D, and results\n"
+    "                  have the array's shape, but for a length of as many along D\n"
     "  --groups K      ids lie below K, instead of the greatest in the file\n"
     "  --skip-outside  leave out elements whose id is negative, or not below K\n"
     "  --mask M        leave out elements whose byte in the .npy file M is 0; also with the above\n"

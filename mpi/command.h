@@ -66,6 +66,7 @@ struct answer {
     struct results results;
     unsigned dims, axes;
     uint64_t length[NPY_DIMS], axis[NPY_DIMS]; /* the axes along which it went */
+    uint64_t parts;                            /* segments or groups */
     uint64_t each;   /* elements of each segment, where all have as many; or 0 */
     uint64_t *known; /* of groups how many elements each has; NULL otherwise */
 };

@@ -17,9 +17,9 @@ static void put_parts(const struct run *r, const struct answer *a, struct json_o
     if (h->dims > 0 && h->dims <= NPY_DIMS)
         json_member(object, "shape", results_lengths(h->length, h->dims));
     if (r->parts.axis) json_member(object, "axis", results_lengths(a->axis, a->axes));
-    if (r->parts.segments) json_count(object, "segments", a->length[0]);
+    if (r->parts.segments) json_count(object, "segments", a->parts);
     if (a->each) json_count(object, "segment_length", a->each);
-    if (r->parts.by) json_count(object, "group_count", a->length[0]);
+    if (r->parts.by) json_count(object, "group_count", a->parts);
     if (r->parts.mask) json_text(object, "mask", r->parts.mask);
 }
 

@@ -3,7 +3,7 @@
  *
  * Whatever the parts are, each element gets the number of its result, and the states of all results are fed as groups
  * and combined over the ranks. So a rank's elements may belong to any results, and nothing is held but a chunk of the
- * file and the states.
+ * file and the states. Segments and groups along an axis number its indices first, and then the elements.
  */
 #include "command.h"
 
@@ -31,7 +31,17 @@ struct numbering {
     unsigned dims; /* --axis: lengths in the order of the file, the last runs fastest, */
     uint64_t length[NPY_DIMS], stride[NPY_DIMS]; /* and what a step adds to the number */
     int reduced[NPY_DIMS];                       /* in the order of the array */
+
+    uint64_t cut;   /* what --segments and --by cut: so many elements, or indices of an axis */
+    uint64_t parts; /* how many those are; of an axis, each for all results along it */
+    int64_t *part;  /* along an axis: of each index the number of its part, or one below 0 */
+    unsigned along; /* the axis in the order of the file, */
+    uint64_t along_stride; /* and what a step from part to part adds to the number */
 };
+
+static int is_along(const struct run *r) {
+    return r->parts.axis && (r->parts.segments || r->parts.by);
+}
 
 int parts_are_asked(const struct parts *p) {
     return p->axis || p->segments || p->by || p->mask;
@@ -42,8 +52,9 @@ int parts_check(const struct run *r) {
     if (r->output && !parts_are_asked(p))
         return misused("-o goes with --axis, --segments, --by or --mask; else redirect what is "
                        "printed");
-    if (!!p->axis + !!p->segments + !!p->by > 1)
-        return misused("--axis, --segments and --by exclude each other");
+    if (p->segments && p->by) return misused("--segments and --by exclude each other");
+    if (is_along(r) && strchr(p->axis, ','))
+        return misused("--segments and --by go with one axis, not with --axis %s", p->axis);
     if (!p->by && (p->groups || p->skip_outside))
         return misused("--groups and --skip-outside are for --by");
     return STATUS_OK;
@@ -89,7 +100,7 @@ static int number_groups(struct numbering *w, uint64_t at, size_t n, int64_t *id
 }
 
 static int open_groups(struct numbering *w, const struct run *r) {
-    const uint64_t n = r->file[0].header.count;
+    const uint64_t n = w->cut;
     w->number = number_groups;
     w->skips = r->parts.skip_outside;
     if (!open_file(&w->ids, r->parts.by, (tally_type)0)) return 0;
@@ -97,8 +108,9 @@ static int open_groups(struct numbering *w, const struct run *r) {
         return wrong("%s holds %s, where ids are integers", r->parts.by,
                      tally_type_name(w->ids.header.type));
     if (w->ids.header.count != n)
-        return wrong("%s has %llu ids for %llu elements", r->parts.by,
-                     (unsigned long long)w->ids.header.count, (unsigned long long)n);
+        return wrong("%s has %llu ids for %llu %s", r->parts.by,
+                     (unsigned long long)w->ids.header.count, (unsigned long long)n,
+                     is_along(r) ? "elements along the axis" : "elements");
     w->raw = malloc(CHUNK * 8);
     return w->raw ? 1 : wrong("no memory to read ids into");
 }
@@ -138,7 +150,7 @@ static int number_segments(struct numbering *w, uint64_t at, size_t n, int64_t *
 }
 
 static int read_offsets(struct numbering *w, const struct run *r) {
-    const uint64_t n = r->file[0].header.count;
+    const uint64_t n = w->cut;
     struct file f = {.handle = -1};
     int well = open_file(&f, r->parts.segments, (tally_type)0);
     const uint64_t count = well ? f.header.count : 0;
@@ -162,7 +174,7 @@ static int read_offsets(struct numbering *w, const struct run *r) {
 }
 
 static int open_segments(struct numbering *w, const struct run *r) {
-    const uint64_t n = r->file[0].header.count;
+    const uint64_t n = w->cut;
     char *end;
     errno = 0;
     const unsigned long long length = strtoull(r->parts.segments, &end, 10);
@@ -191,7 +203,10 @@ static int number_axes(struct numbering *w, uint64_t at, size_t n, int64_t *id) 
         result += index[d] * w->stride[d];
     }
     for (size_t i = 0; i < n; i++) {
-        id[i] = (int64_t)result;
+        const int64_t part = w->part ? w->part[index[w->along]] : 0;
+        id[i] = part < 0 || (w->part && (uint64_t)part >= w->parts)
+                    ? -1
+                    : (int64_t)(result + (uint64_t)part * w->along_stride);
         for (unsigned d = w->dims; d-- > 0;) {
             result += w->stride[d];
             if (++index[d] < w->length[d]) break;
@@ -200,6 +215,25 @@ static int number_axes(struct numbering *w, uint64_t at, size_t n, int64_t *id) 
         }
     }
     return 1;
+}
+
+/* Numbers results in C order of the axes that are kept, and of the one that is cut into so many parts. */
+static void number_results(struct numbering *w, const struct run *r, uint64_t parts) {
+    const struct npy_header *h = &r->file[0].header;
+    uint64_t stride[NPY_DIMS];
+    w->results = 1;
+    for (unsigned d = w->dims; d-- > 0;) {
+        stride[d] = w->results;
+        w->results *= w->reduced[d] ? parts : h->length[d];
+    }
+    for (unsigned d = 0; d < w->dims; d++) {
+        const unsigned from = h->is_fortran ? w->dims - 1 - d : d;
+        w->length[d] = h->length[from];
+        w->stride[d] = w->reduced[from] ? 0 : stride[from];
+        if (!w->reduced[from]) continue;
+        w->along = d;
+        w->along_stride = stride[from];
+    }
 }
 
 static int open_axes(struct numbering *w, const struct run *r) {
@@ -222,19 +256,29 @@ static int open_axes(struct numbering *w, const struct run *r) {
         text = end;
         if (!*text) break;
     }
-    uint64_t stride[NPY_DIMS];
-    w->results = 1;
-    for (long d = dims; d-- > 0;) { /* results are numbered in C order of the axes that are kept */
-        stride[d] = reduced[d] ? 0 : w->results;
-        if (!reduced[d]) w->results *= h->length[d];
-    }
     w->dims = h->dims;
-    for (unsigned d = 0; d < w->dims; d++) {
-        const unsigned from = h->is_fortran ? w->dims - 1 - d : d;
-        w->length[d] = h->length[from];
-        w->stride[d] = stride[from];
-    }
+    for (unsigned d = 0; d < w->dims; d++)
+        if (reduced[d] && is_along(r)) w->cut = h->length[d];
+    number_results(w, r, 1);
     return 1;
+}
+
+/* Numbers what --segments or --by has made of the axis, and from here on elements by that. */
+static int go_along(struct numbering *w, const struct run *r) {
+    const uint64_t n = w->cut;
+    int well = 1;
+    w->parts = w->results;
+    w->part = malloc((size_t)(n + 1) * sizeof *w->part);
+    if (!w->part) return wrong("no memory for the parts of an axis");
+    for (uint64_t at = 0; at < n && well;) {
+        const size_t some = n - at < CHUNK ? (size_t)(n - at) : CHUNK;
+        well = w->number(w, at, some, w->part + at);
+        at += some;
+    }
+    number_results(w, r, w->parts);
+    w->number = number_axes;
+    w->skips = 1;
+    return well;
 }
 
 /* ---- Some elements -------------------------------------------------------------------------- */
@@ -299,15 +343,15 @@ static void shape_of(const struct run *r, const struct numbering *w, struct answ
     const struct npy_header *h = &r->file[0].header;
     if (!r->parts.axis && !r->parts.segments && !r->parts.by) return;
     a->dims = 1;
-    a->length[0] = w->results;
+    a->length[0] = a->parts = w->results;
     a->each = w->each;
     if (!r->parts.axis) return;
     a->dims = 0;
+    a->parts = w->parts;
     for (unsigned d = 0; d < h->dims; d++) {
-        if (w->reduced[d])
-            a->axis[a->axes++] = d;
-        else
-            a->length[a->dims++] = h->length[d];
+        if (w->reduced[d]) a->axis[a->axes++] = d;
+        if (!w->reduced[d] || is_along(r))
+            a->length[a->dims++] = w->reduced[d] ? w->parts : h->length[d];
     }
 }
 
@@ -326,7 +370,7 @@ static int show(const struct run *r, const struct numbering *w, const tally_prob
     if (is_ready && known) {
         memcpy(out, a.results.out, sizeof out);
         out[a.results.values] = known;
-        if (r->parts.by) a.known = known;
+        if (r->parts.by && !is_along(r)) a.known = known;
         if (tally_groups_values(groups, out) != TALLY_OK)
             failed("%s: %s", r->file[0].name, tally_error());
         else if (results_put(&a.results, results))
@@ -359,25 +403,24 @@ static int plan(struct run *r) {
 int parts_reduce(struct run *r) {
     struct numbering w = {
         .number = number_all, .results = 1, .ids = {.handle = -1}, .mask = {.handle = -1}};
-    const uint64_t n = r->file[0].header.count;
     const tally_problem asked = r->problem;
     tally_groups *groups = NULL;
     int status = STATUS_FAILED;
-    int well = r->file[0].header.type && plan(r) &&
-               (r->parts.by         ? open_groups(&w, r)
-                : r->parts.segments ? open_segments(&w, r)
-                : r->parts.axis     ? open_axes(&w, r)
-                                    : 1) &&
-               (!r->parts.mask || open_mask(&w, r));
+    w.cut = r->file[0].header.count;
+    int well = r->file[0].header.type && plan(r) && (!r->parts.axis || open_axes(&w, r)) &&
+               (!r->parts.by || open_groups(&w, r)) &&
+               (!r->parts.segments || open_segments(&w, r)) && (!r->parts.mask || open_mask(&w, r));
     if (!all_well(r->rank, r->ranks)) goto end;
     if (r->parts.by) {
         int64_t most = (int64_t)r->parts.groups - 1;
         if (!r->parts.groups && w.raw)
-            most = greatest_id(&w, part_start(n, r->rank, r->ranks),
-                               part_start(n, r->rank + 1, r->ranks));
+            most = greatest_id(&w, part_start(w.cut, r->rank, r->ranks),
+                               part_start(w.cut, r->rank + 1, r->ranks));
         MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
         w.results = (uint64_t)most + 1;
     }
+    well = well && (!is_along(r) || go_along(&w, r));
+    if (!all_well(r->rank, r->ranks)) goto end;
     if (tally_groups_create(&r->problem, (size_t)w.results, &groups) != TALLY_OK)
         well = wrong("%s", tally_error());
     if (well) feed(r, &w, groups);
@@ -392,6 +435,7 @@ end:
     tally_groups_destroy(groups);
     free(w.raw);
     free(w.offset);
+    free(w.part);
     free(w.marks);
     if (w.mask.handle >= 0) close(w.mask.handle);
     if (w.ids.handle >= 0) close(w.ids.handle);

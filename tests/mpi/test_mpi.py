@@ -95,7 +95,8 @@ def test_the_command_prints_what_tally_prints(ranks, tmp_path):
     for name, array in (("cube", rng.normal(size=(31, 17, 5))), ("fortran", numpy.asfortranarray(rng.integers(0, 9, (7, 11, 13)))),
                         ("ids", rng.integers(0, 40, 20011).astype("u2")), ("some", rng.integers(-2, 40, 20011)),
                         ("cuts", numpy.sort(rng.integers(0, 20012, 50))), ("marks", rng.random(20011) < 0.7),
-                        ("few", rng.integers(0, 2, (31, 17, 5)).astype("u1"))):
+                        ("few", rng.integers(0, 2, (31, 17, 5)).astype("u1")), ("of17", rng.integers(0, 7, 17).astype("i2")),
+                        ("of11", numpy.sort(rng.integers(0, 12, 6)))):
         names[name] = str(tmp_path / f"{name}.npy")
         numpy.save(names[name], array)
     for words in ("sum a", "describe a", "prod b", "std,argmin,nonzero b --ddof 1", "dot a b", "xor bytes",
@@ -104,7 +105,8 @@ def test_the_command_prints_what_tally_prints(ranks, tmp_path):
                   "describe a --by ids --groups 50", "var,nonzero a --segments cuts", "dot a b --by ids",
                   "sum none --segments 4", "sum,argmin,count a --mask marks", "describe cube --mask few",
                   "sum,max cube --axis -1 --mask few", "mean,argmax a --by ids --mask marks", "norm2 a --segments cuts --mask marks",
-                  "sum,var cube --axis 1 -o OUT", "sum a --mask marks -o OUT", "min,argmin a --by ids -o OUT")[SOME]:
+                  "sum,mean cube --axis 1 --by of17", "var,count cube --axis -2 --by of17 --groups 9 -o OUT",
+                  "max fortran --axis 1 --segments of11 -o OUT", "sum cube --axis 0 --segments 31 --mask few", "sum,var cube --axis 1 -o OUT", "sum a --mask marks -o OUT", "min,argmin a --by ids -o OUT")[SOME]:
         words = [names.get(word, word) for word in words.split()]
         outs = [str(tmp_path / f"{who}.out.npy") for who in ("tally", "ranks")] if "OUT" in words else None
         one, ours = [[w if w != "OUT" else outs[i] for w in words] for i in range(2)]
@@ -112,7 +114,7 @@ def test_the_command_prints_what_tally_prints(ranks, tmp_path):
         assert run(ranks, "tally-mpi", *ours) == want, f"seed {SEED}: {words}"
         assert not outs or open(outs[0], "rb").read() == open(outs[1], "rb").read(), f"seed {SEED}: {words}"
     for words in ("describe a", "sum,argmin a --mask marks", "sum cube --axis 0,2", "sum,max a --by ids", "std a --segments cuts",
-                  "count bytes --segments 7", "nonzero cube --axis 1 -o -")[SOME]:
+                  "count bytes --segments 7", "std cube --axis 1 --by of17", "nonzero cube --axis 1 -o -")[SOME]:
         words = [names.get(word, word) for word in words.split()] + ["--json"]
         if "-o" in words:
             words[words.index("-")] = str(tmp_path / "out.npy")
@@ -129,7 +131,8 @@ def test_the_command_prints_what_tally_prints(ranks, tmp_path):
                         ("sum a --segments 7", "not whole segments"), ("sum cube --axis 3", "has no axis 3"), ("sum a --by b", "integers"),
                         ("sum a --by bytes", "77 ids"), ("prod a --axis 0", "is for 'tally'"), ("sum a --segments some", "offset"),
                         ("sum bytes --by bytes --groups 2^60", "memory"), ("sum a --mask ids", "single bytes"),
-                        ("sum a --mask bytes", "77 bytes for 20011"), ("prod a --mask marks", "is for 'tally'"), ("sum a -o x", "-o goes with"), ("sum a --what", "--what"))[SOME]:
+                        ("sum a --mask bytes", "77 bytes for 20011"), ("prod a --mask marks", "is for 'tally'"), ("sum a -o x", "-o goes with"),
+                        ("sum cube --axis 0 --by of17", "17 ids for 31"), ("sum cube --axis 0,1 --by of17", "go with one axis"), ("sum a --what", "--what"))[SOME]:
         words = [names.get(word, word) for word in words.split()]
         said = [each for each in run(ranks, "tally-mpi", *words, fails=True).splitlines() if each.startswith("tally:")]
         assert len(said) == 1 and line in said[0], said
