@@ -22,39 +22,35 @@ uint64_t offset_along(const tally_shape *s, size_t i) {
                                         : (uint64_t)((const int64_t *)s->offsets)[i];
 }
 
-/* Returns the id of index i; SIZE_MAX for a negative one. */
-static size_t id_along(const tally_shape *s, size_t i) {
-    int64_t id;
+/* Returns the id of index i; one that no int64 holds is the largest of these. */
+static int64_t id_along(const tally_shape *s, size_t i) {
     switch (s->ids_type) {
+    case TALLY_I8:
+        return ((const int8_t *)s->ids)[i];
+    case TALLY_I16:
+        return ((const int16_t *)s->ids)[i];
+    case TALLY_I32:
+        return ((const int32_t *)s->ids)[i];
     case TALLY_U8:
         return ((const uint8_t *)s->ids)[i];
     case TALLY_U16:
         return ((const uint16_t *)s->ids)[i];
     case TALLY_U32:
         return ((const uint32_t *)s->ids)[i];
-    case TALLY_U64:
-        return ((const uint64_t *)s->ids)[i];
-    case TALLY_I8:
-        id = ((const int8_t *)s->ids)[i];
-        break;
-    case TALLY_I16:
-        id = ((const int16_t *)s->ids)[i];
-        break;
-    case TALLY_I32:
-        id = ((const int32_t *)s->ids)[i];
-        break;
-    default:
-        id = ((const int64_t *)s->ids)[i];
-        break;
+    case TALLY_U64: {
+        const uint64_t id = ((const uint64_t *)s->ids)[i];
+        return id > INT64_MAX ? INT64_MAX : (int64_t)id;
     }
-    return id < 0 ? SIZE_MAX : (size_t)id;
+    default:
+        return ((const int64_t *)s->ids)[i];
+    }
 }
 
 void number_parts(const tally_shape *s, size_t *part) {
     const size_t n = length_along(s);
     for (size_t i = 0; i < n; i++) {
-        const size_t id = s->cut == TALLY_GROUPS ? id_along(s, i) : SIZE_MAX;
-        part[i] = id < s->count ? id : SIZE_MAX;
+        const int64_t id = s->cut == TALLY_GROUPS ? id_along(s, i) : -1;
+        part[i] = id >= 0 && (uint64_t)id < s->count ? (size_t)id : SIZE_MAX;
     }
     for (size_t p = 0; s->cut == TALLY_SEGMENTS && p < s->count; p++)
         for (size_t i = (size_t)offset_along(s, p); i < offset_along(s, p + 1); i++)
