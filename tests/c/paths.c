@@ -1085,40 +1085,46 @@ static void on_device(const char *spec) {
     MUST(tally_open(spec, &devices[0].device));
 }
 
-static void check_model(void) {
-    static const tally_type types[] = {TALLY_I32, TALLY_I64, TALLY_BF16, TALLY_F32, TALLY_F64};
-    static const tally_op sums[] = {TALLY_SUM, TALLY_MEAN, TALLY_VAR, TALLY_NORM1, TALLY_NORM2},
-                          ends[] = {TALLY_MIN, TALLY_MINMAX, TALLY_ARGMIN, TALLY_ARGMAX};
+/* Sums and what is made of them. */
+static void check_sums(tally_type type) {
+    static const tally_op sums[] = {TALLY_SUM, TALLY_MEAN, TALLY_VAR, TALLY_NORM1, TALLY_NORM2};
     static const unsigned kinds[] = {SMALL,       SPECIAL,     WILD,        ZEROS, SIGNS,
                                      HUGE_ONES,   INFINITE,    TIES,        ONES,  BLOCKS,
                                      SPREAD + 25, SPREAD + 40, SPREAD + 150};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        const tally_problem p = ask(sums[i], type);
+        const size_t count = is_float(type) ? sizeof kinds / sizeof *kinds : 1;
+        for (size_t k = 0; k < count && (is_float(type) || i < 2); k++)
+            check_kernels(&p, kinds[k]);
+        tally_problem other = p;
+        if (!is_float(type) && i < 2) { /* beyond 64 bits, and beyond a mean's 53 */
+            other.out = TALLY_F64;
+            check_kernels(&other, HUGE_ONES);
+        }
+        if (!is_float(type)) continue;
+        check_segments(p, STRETCHES, 2, LENGTHS(3000), TALLY_I64, 0, "segments that are cut");
+        check_segments(p, SPREAD + 1000, 2, LENGTHS(1100), TALLY_I64, 0, "segments that are cut");
+        other.op = i % 2 ? TALLY_VAR : TALLY_SUMSQ; /* ties of squares */
+        check_axes(other, SQUARES, 40, 32, 32, 1, 1, 0, "rows of 32");
+        check_axes(other, SQUARES, 33, 32, 1, 33, 1, 0, "columns of 32");
+        check_vectors(other, SQUARES, 2, LENGTHS(32), 33, 0, "vectors of 32");
+        other = p;
+        other.also[0] = TALLY_VAR;
+        check_kernels(&other, TWOS);
+        check_kernels(&other, SPREAD + 40);
+        if (i > 1) continue;
+        other = p;
+        other.fast = 1;
+        check_kernels(&other, SMALL);
+    }
+}
+
+static void check_model(void) {
+    static const tally_type types[] = {TALLY_I32, TALLY_I64, TALLY_BF16, TALLY_F32, TALLY_F64};
+    static const tally_op ends[] = {TALLY_MIN, TALLY_MINMAX, TALLY_ARGMIN, TALLY_ARGMAX};
     on_device("model");
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
-            const tally_problem p = ask(sums[i], types[t]);
-            const size_t count = is_float(types[t]) ? sizeof kinds / sizeof *kinds : 1;
-            for (size_t k = 0; k < count && (is_float(types[t]) || i < 2); k++)
-                check_kernels(&p, kinds[k]);
-            tally_problem other = p;
-            if (!is_float(types[t]) && i < 2) { /* beyond 64 bits, and beyond a mean's 53 */
-                other.out = TALLY_F64;
-                check_kernels(&other, HUGE_ONES);
-            }
-            if (!is_float(types[t])) continue;
-            check_segments(p, STRETCHES, 2, LENGTHS(3000), TALLY_I64, 0, "segments that are cut");
-            check_segments(p, SPREAD + 1000, 2, LENGTHS(1100), TALLY_I64, 0,
-                           "segments that are cut");
-            other.op = i % 2 ? TALLY_VAR : TALLY_SUMSQ; /* ties of squares */
-            check_axes(other, SQUARES, 40, 32, 32, 1, 1, 0, "rows of 32");
-            other = p;
-            other.also[0] = TALLY_VAR;
-            check_kernels(&other, TWOS);
-            check_kernels(&other, SPREAD + 40);
-            if (i > 1) continue;
-            other = p;
-            other.fast = 1;
-            check_kernels(&other, SMALL);
-        }
+        check_sums(types[t]);
         for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
             const tally_problem p = ask(ends[i], types[t]);
             check_kernels(&p, SMALL);
@@ -1132,6 +1138,12 @@ static void check_model(void) {
     for (int ways = 0; ways < 2; ways++)
         check_axes(ask(ways ? TALLY_NORM1 : TALLY_SUM, TALLY_F64), STEPS, 2, 12000, 12000, 1, 1, 0,
                    "rows of several pieces");
+    check_axes(ask(TALLY_NORM1, TALLY_F32), WIDE_INFINITE, 2, 12000, 12000, 1, 1, 0,
+               "rows of several pieces, infinite at their ends");
+    tally_close(devices[0].device);
+    on_device("model:doubles=slow");
+    check_sums(TALLY_BF16);
+    check_sums(TALLY_F32);
     check_axes(ask(TALLY_NORM1, TALLY_F32), WIDE_INFINITE, 2, 12000, 12000, 1, 1, 0,
                "rows of several pieces, infinite at their ends");
     tally_close(devices[0].device);

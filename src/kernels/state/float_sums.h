@@ -24,6 +24,8 @@ typedef struct lowered {
 #else
 #define HAS_SUM 1
 #endif
+/* Why what is of sums does not occur, or NULL. */
+#define ONLY_SQUARES (HAS_SUM ? NULL : "there are squares only")
 #if defined(TYPE_F32)
 #define IS_F32 1
 #else
@@ -320,10 +322,10 @@ PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 expo
  * plan. */
 SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 exponent) {
     lowered r = {0, 0};
-    if (lower_by_kind(&a, n, op, to, correction, exponent, &r)) return r;
+    if (lower_by_kind(&a, n, op, to, correction, exponent, &r) || !HAS_SUM) return r;
     if (double_bits(a.sum.s) << 1 != 0 || double_bits(a.sum.s) == 0 || a.sum.e != 0)
         a.sum.seen |= PAIR_MIXED;
-    TALLY_PATH("a pair");
+    TALLY_PATH_UNLESS("a pair", NULL, ONLY_SQUARES);
     r.bits = pair_value(&a.sum, n, op == MEAN, to, &r.lost);
     return r;
 }
@@ -363,7 +365,7 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
     if (a->sum.seen != 0 || op != SUM || to != F64 || exponent_field(nearest) >= HUGE_FIELD ||
         IS_OFF(a))
         return 0;
-    TALLY_PATH("one rounding");
+    TALLY_PATH_UNLESS("one rounding", NULL, ONLY_SQUARES);
     return 1; /* most sums */
 }
 #elif defined(TYPE_F32)
@@ -371,7 +373,7 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
 PURE u32 is_one_double(const state *a, u32 op, u32 to, u64 *bits) {
     *bits = float_bits((float)a->sum.s);
     if (a->sum.seen != 0 || a->sum.e != 0 || op != SUM || to != F32) return 0;
-    TALLY_PATH("one rounding");
+    TALLY_PATH_UNLESS("one rounding", NULL, ONLY_SQUARES);
     return 1;
 }
 #if HAS_SQUARES
@@ -396,7 +398,7 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
     if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && scale != 0 &&
         quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)n, scale, op == STD,
                        bits)) {
-        TALLY_PATH("a quick variance");
+        TALLY_PATH_UNLESS("a quick variance", NULL, ONLY_SQUARES);
         return 1;
     }
     return quick_norm(a, op, to, bits);
