@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What all ranks must ask for alike. */
+/* Returns a hash of what all ranks must ask for alike. */
 static uint64_t question(const struct task *t) {
     const tally_problem *p = t->problem;
     const int by_groups = t->groups != NULL; /* which a shape decides: the messages differ */
@@ -146,8 +146,8 @@ static void begin_states(struct task *t) {
 
 /* ---- Groups ---- */
 
-/* Whether they are the groups of the problem, as many as `count`: by their saved form, which is of the same length
- * for all that are, and says of what they are. */
+/* Plans a reduction of groups. They must be those of the problem, as many as `count`. Their saved form tells: it has the same
+ * length for all that are, and says of what they are. */
 static void plan_groups(struct task *t) {
     tally_groups *none = NULL;
     tally_status s = tally_groups_create(t->problem, t->count, &none);

@@ -26,7 +26,7 @@ static int added_need(const struct task *t, size_t words) {
     return all <= FRAME_MOST ? (int)all : NO_FRAME;
 }
 
-/* What a merged frame takes for `count` states of so many words. */
+/* Returns how many bytes a merged frame takes for `count` states of so many words. */
 static int merged_need(size_t count, size_t merge_words) {
     size_t all;
     if (merge_words == 0 || __builtin_mul_overflow(count, merge_words, &all)) return NO_FRAME;

@@ -114,7 +114,7 @@ static void unpack_thirds(struct task *t) {
         triple_merge(t->problem, &t->triple, &(struct triple){word[i], word[i + 1], word[i + 2]});
 }
 
-/* What all ranks know is known. */
+/* Gives the values of the triples of all ranks, which every rank has by now: no message has to tell them. */
 static void take_thirds(struct task *t) {
     const tally_status s = triple_value(t->problem, &t->triple, t->given.value);
     task_outcome(t, s);

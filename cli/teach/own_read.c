@@ -139,7 +139,7 @@ static struct parameter read_parameter(const struct own_source *r, size_t from, 
     return p;
 }
 
-/* Whether a number of that name is the threads of a block. "itemsPerThread" is not. */
+/* Returns whether a number of that name says how many threads a block has; "itemsPerThread" does not. */
 static bool names_a_block(const struct own_source *r, struct own_token t) {
     static const char *const words[] = {"block", "thread", "dim", NULL};
     char name[OWN_NAME];
@@ -184,8 +184,8 @@ static bool is_used_as_block(const struct own_source *r, struct own_token name, 
     return false;
 }
 
-/* What a template's parameter is taken to be: a type the elements', a number the block's threads, a flag false, and
- * whatever has a value by default that. False where nobody knows. */
+/* Writes what a template's parameter is taken to be: a type the elements', a number the block's threads, a flag false, and
+ * whatever has a value by default that. Returns false where nobody knows. */
 static bool take_parameter(const struct own_source *r, const struct parameter *p, size_t body,
                            char text[OWN_NAME]) {
     const bool is_functor = p->is_type && !is_element(r, p->name);
@@ -317,7 +317,7 @@ static void note_types(struct own_source *r, size_t from, size_t end) {
     reader_add_type(r, name);
 }
 
-/* Whether a declaration that names neither __global__ nor __device__ is the host's. */
+/* Returns whether a declaration that names neither __global__ nor __device__ is the host's. */
 static bool is_hosts(const struct own_source *r, size_t from, size_t head, size_t end,
                      bool has_body) {
     static const char *const kept[] = {"struct",  "union",         "enum",

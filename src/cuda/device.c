@@ -56,8 +56,10 @@ static tally_status get_facts(size_t i, CUdevice device, struct gpu_facts *out) 
     facts.shared_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &error);
     facts.major = (int)attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &error);
     facts.minor = (int)attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &error);
+    CUresult unknown =
+        error; /* a driver that does not know the ratio opens the device nevertheless */
     facts.has_slow_doubles =
-        attribute(device, CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, &error) >
+        attribute(device, CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, &unknown) >
         SLOW_DOUBLES;
     if (error == CUDA_SUCCESS) *out = facts;
     return cuda_outcome(i, error, "asking the device what it is");

@@ -6,7 +6,7 @@
 
 #include "cuda/context.h"
 
-/* What gpu/cache.h needs of a machine. */
+/* The functions that gpu/cache.h asks of a machine: they load a program, find a kernel in it and unload it. */
 extern const struct gpu_cache_calls module_calls;
 
 /* gpu_api's calls (gpu/gpu.h). */

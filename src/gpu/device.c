@@ -22,6 +22,7 @@
 #include "gpu/all.h"
 #include "gpu/few.h"
 #include "gpu/opened.h"
+#include "gpu/options.h"
 #include "gpu/roof.h"
 #include "gpu/shown.h"
 #include "gpu/source.h"
@@ -40,13 +41,8 @@
 #include <string.h>
 
 #define STAGING_ALIGNED 4096
-#define MEMORY_LEAST    ((uint64_t)1 << 20) /* the least memory of a device, a megabyte */
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
-
-static void drop(struct gpu_device *d) {
-    queue_close(&d->queue);
-}
 
 static tally_status open_queue(struct gpu_device *d, struct queue *queue) {
     if (queue->gpu) return TALLY_OK;
@@ -93,9 +89,9 @@ tally_status gpu_leave(struct gpu_device *d, tally_status s) {
         snprintf(why, sizeof why, "%s", tally_error());
         tally_status finished = finish(d);
         fail(s, "%s", why);
-        if (finished == TALLY_ELOST) drop(d);
+        if (finished == TALLY_ELOST) queue_close(&d->queue);
     } else if (s == TALLY_ELOST) {
-        drop(d);
+        queue_close(&d->queue);
     }
     pthread_mutex_unlock(&d->lock);
     return s;
@@ -689,61 +685,9 @@ static tally_status gpu_read(tally_device *device, const void *bytes, size_t siz
 
 /* ---- Opening and describing --------------------------------------------------------------- */
 
-/* Parses a number with an optional K, M or G behind it. */
-static bool parse_size(const char *text, size_t length, uint64_t *out) {
-    uint64_t value = 0;
-    size_t i = 0;
-    for (; i < length && text[i] >= '0' && text[i] <= '9' && i < 18; i++)
-        value = 10 * value + (uint64_t)(text[i] - '0');
-    unsigned shift = 0;
-    if (i > 0 && i + 1 == length)
-        shift = text[i] == 'K' ? 10 : text[i] == 'M' ? 20 : text[i] == 'G' ? 30 : 0;
-    if (i == 0 || i + (shift > 0) != length || value > UINT64_MAX >> shift) return false;
-    *out = value << shift;
-    return true;
-}
-
-/* What options say beside the number, the memory and the block. */
-struct given_options {
-    bool block; /* they say how many threads a block has */
-    bool slow_doubles, fast_doubles;
-};
-
-/* Parses options such as "1,memory=64M,block=32"; missing ones keep their values. */
-static tally_status parse_options(const char *options, struct gpu_device *d,
-                                  struct given_options *given) {
-    for (size_t length; *options; options += length + (options[length] == ',')) {
-        length = strcspn(options, ",");
-        uint64_t number = 0;
-        if (strncmp(options, "memory=", 7) == 0 && parse_size(options + 7, length - 7, &number) &&
-            number >= MEMORY_LEAST) {
-            d->memory = number;
-        } else if (strncmp(options, "block=", 6) == 0 &&
-                   parse_size(options + 6, length - 6, &number) && number >= 1 && number <= 1024 &&
-                   (number & (number - 1)) == 0) {
-            d->block = (unsigned)number;
-            given->block = true;
-        } else if (length == 12 && strncmp(options, "doubles=slow", 12) == 0) {
-            given->slow_doubles = true;
-        } else if (length == 12 && strncmp(options, "doubles=fast", 12) == 0) {
-            given->fast_doubles = true;
-        } else if (parse_size(options, length, &number) && number < 1000) {
-            d->index = (size_t)number;
-        } else {
-            return fail(
-                TALLY_EDEVICE,
-                "'%.*s' is no option of the %s device; there are its number, all, memory=BYTES "
-                "(1M or more), block=THREADS (a power of two up to 1024) and doubles=slow or "
-                "doubles=fast",
-                (int)(length < 40 ? length : 40), options, d->api->name);
-        }
-    }
-    return TALLY_OK;
-}
-
 static void gpu_close(tally_device *device) {
     struct gpu_device *d = own(device);
-    drop(d);
+    queue_close(&d->queue);
     queue_close(&d->theirs);
     pthread_mutex_destroy(&d->lock);
     pthread_mutex_destroy(&d->theirs_lock);
@@ -752,16 +696,16 @@ static void gpu_close(tally_device *device) {
 
 static tally_status gpu_open(const struct device_kind *kind, const struct gpu_api *api,
                              const char *options, void *context, tally_device **out) {
-    struct gpu_device parsed = {
-        .base.kind = kind, .api = api, .context = context, .block = GPU_BLOCK};
-    struct given_options given = {0};
-    tally_status s = parse_options(options, &parsed, &given);
-    if (s == TALLY_OK) s = api->describe(parsed.index, &parsed.facts);
+    struct gpu_options given;
+    struct gpu_device parsed = {.base.kind = kind, .api = api, .context = context};
+    tally_status s = gpu_parse_options(options, api->name, &given);
+    if (s == TALLY_OK) s = api->describe(given.index, &parsed.facts);
     if (s != TALLY_OK) return s;
     const struct gpu_facts *facts = &parsed.facts;
-    if (!given.block && facts->is_cpu) parsed.block = 1;
-    if (given.slow_doubles || given.fast_doubles)
-        parsed.facts.has_slow_doubles = given.slow_doubles;
+    parsed.index = given.index;
+    parsed.memory = given.memory;
+    parsed.block = given.block ? given.block : facts->is_cpu ? 1 : GPU_BLOCK;
+    if (given.doubles) parsed.facts.has_slow_doubles = given.doubles == DOUBLES_SLOW;
     if (parsed.block > facts->block_max)
         return fail(TALLY_EDEVICE, "%s:%zu has no blocks of %u threads, but up to %u", api->name,
                     parsed.index, parsed.block, facts->block_max);

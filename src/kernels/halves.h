@@ -38,6 +38,22 @@ PURE u32 least_unsigned(u32 a, u32 b) {
 }
 #endif
 
+/* The bounds of no halves, for note_halves(). */
+#define NO_HALVES 0x7fff7fffu
+
+/* Widens the bounds of magnitudes so that they hold for both floats of 16 bits in a word, too. *most becomes the greatest
+ * magnitude + 0x7fff, and *least the smallest one but 0 + 0x7fff, or stays 0x7fff; UPPER_HALF(greatest_unsigned, ...) and
+ * UPPER_HALF(least_signed, ...) are these in the end. A 0 becomes 0x7fff: as a signed number it is the greatest then, and
+ * as an unsigned one the least. */
+PURE void note_halves(u32 word_of_two, u32 *most, u32 *least) {
+    const u32 moved = (word_of_two | 0x80008000u) - 0x00010001u;
+    UNROLL
+    for (u32 up = 0; up < NUMBER_BITS; up += 16) {
+        *most = greatest_unsigned(*most, moved << up);
+        *least = least_signed(*least, moved << up);
+    }
+}
+
 /* The upper half of a word's one number, or of two the one that `end` picks. */
 #define UPPER_HALF(end, w) ((NUMBER_BITS == 32 ? (w) : end((w), (w) << 16)) >> 16)
 

@@ -256,18 +256,11 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const i32 field = w.exponent + HIGHEST, last = field - 2 * MANTISSA + CHAIN_ROOM + 7;
     /* Of magnitudes as 16 bits: below `end`, and 0 or at least `least`. */
     const u32 end = (u32)(field - 1 - CHAIN_ROOM) << 7, least = last > 1 ? (u32)last << 7 : 1;
-    u32 most = 0x7fff7fffu, smallest = 0x7fff7fffu, sum0 = 0, sum1 = 0;
+    u32 most = NO_HALVES, smallest = NO_HALVES, sum0 = 0, sum1 = 0;
     float a[TOP_CHAINS], b[TOP_CHAINS];
     UNROLL
-    for (u32 i = 0; i < TILE_WORDS; i++) {
-        /* 0x7fff for 0, else the magnitude + 0x7fff: with a sign, 0 is the greatest, and without one the least. */
-        const u32 moved = (t->x.word[i] | 0x80008000u) - 0x00010001u;
-        UNROLL
-        for (u32 up = 0; up < NUMBER_BITS; up += 16) {
-            most = greatest_unsigned(most, moved << up);
-            smallest = least_signed(smallest, moved << up);
-        }
-    }
+    for (u32 i = 0; i < TILE_WORDS; i++)
+        note_halves(t->x.word[i], &most, &smallest);
     most = UPPER_HALF(greatest_unsigned, most);
     smallest = UPPER_HALF(least_signed, smallest);
     if (most - 0x7fff >= end || (smallest != 0x7fff && smallest - 0x7fff < least)) return 0;

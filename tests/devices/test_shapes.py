@@ -19,17 +19,21 @@ SLOW = ("model", "cuda")
 OPENED = {}
 
 
-@pytest.fixture(params=conftest.SPECS)
-def device(request):
-    if request.param not in OPENED:
+def opened(spec):
+    """The device of that spec, which is opened once; where there is none, the test is skipped."""
+    if spec not in OPENED:
         try:
-            OPENED[request.param] = t.open_device(request.param)
+            OPENED[spec] = t.open_device(spec)
         except t.Failed as failed:
             assert failed.status == "EDEVICE", failed
             pytest.skip(str(failed))
-    opened = OPENED[request.param]
-    opened.spec = request.param
-    return opened
+    OPENED[spec].spec = spec
+    return OPENED[spec]
+
+
+@pytest.fixture(params=conftest.SPECS)
+def device(request):
+    return opened(request.param)
 
 
 def is_slow(device):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shapes as t
-from test_shapes import SEED, elements_of, same
+from test_shapes import SEED, elements_of, opened, same
 
 SPECS = ["model", "model:doubles=slow", "cuda:0", "cuda:0,doubles=slow"]
 KINDS = ["normal", "integers", "zeros", "minus zeros", "spread", "far", "growing", "cancelling", "largest", "least", "special"]
@@ -18,20 +18,11 @@ OPS = ["sum", "mean", "norm1", "norm2", "sumsq"]
 TYPES = ["f16", "bf16", "f32"]
 LONGEST = {"model": 1500, "cuda": 20000}
 EXPONENTS = {"f16": (-14, 15), "bf16": (-126, 127), "f32": (-126, 127)}  # of normal numbers
-OPENED = {}
 
 
 @pytest.fixture(params=SPECS)
 def device(request):
-    if request.param not in OPENED:
-        try:
-            OPENED[request.param] = t.open_device(request.param)
-        except t.Failed as failed:
-            assert failed.status == "EDEVICE", failed
-            pytest.skip(str(failed))
-    opened = OPENED[request.param]
-    opened.spec = request.param
-    return opened
+    return opened(request.param)
 
 
 def drawn(kind, type, shape, rng):

@@ -55,10 +55,6 @@ INLINED void begin_batch(batch *b, u32 columns) {
 }
 
 #if HAS_SQUARES
-PURE double power_of_two(i32 exponent) {
-    return double_from((u64)(1023 + exponent) << 52);
-}
-
 /* Where a batch's sum and its squares began. */
 #if LONG
 PURE double first_of(const batch *b, u32 v) {

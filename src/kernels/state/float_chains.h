@@ -5,7 +5,8 @@
  * A chain is a float that begins as sigma = 1.5 * 2^E, and to which term after term is added. As long as it lies in
  * [2^E, 2^(E + 1)) its last bit is worth 2^(E - 23). What the addition moved = a + x has taken of x is moved - a, and what
  * it has left is x - (moved - a), both exact (Dekker's Fast2Sum: a is the larger one). What is left goes to the next chain,
- * and so on; the last chain takes all of what it gets. In the end a chain's bits, read as an integer, are those of sigma
+ * and so on; the last chain takes all of what it gets. A square of 16 bits is exact, so that fused multiply-adds give moved
+ * and what is left of it. In the end a chain's bits, read as an integer, are those of sigma
  * and its sum in units of its last bit.
  *
  * Bounds, for at most 2^p terms |x| < 2^h, with p = BATCH_LOG:
@@ -16,7 +17,7 @@
  * 3. The last of K chains takes what it gets without an error if all terms are multiples of its last bit, 2^(E - 23 - (K -
  *    1) APART). Elements that are not 0 and have too small an exponent for that are `below`. For sums a tile with one fits
  *    no batch. For squares the sum is then off: an addition to the last chain, and the square's own rounding where it is
- *    subnormal, lose at most a last bit each, and 2^7 of them at most 2^(E - 48).
+ *    subnormal, lose at most a last bit each, 2^(p + 1) last bits in all.
  *
  * Before including this header, define TYPE_BF16 or another such type, and include halves.h and float_sums.h.
  */
@@ -74,10 +75,6 @@ INLINED void begin_batch(batch *b, u32 columns) {
 }
 
 /* ---- A batch's states ---- */
-
-PURE double power_of_two(i32 exponent) {
-    return double_from((u64)(1023 + exponent) << 52);
-}
 
 /* Makes *high + *low what column v's chains have taken. */
 INLINED void chains_sum(const batch *b, u32 v, double *high, double *low) {
@@ -146,17 +143,10 @@ INLINED void note_signs(batch *b, const tile_part *t, u32 columns, u32 count) {
 }
 #else
 INLINED magnitudes tile_magnitudes(const tile_part *t, u32 count) {
-    u32 most = 0x7fff7fffu, least = 0x7fff7fffu;
+    u32 most = NO_HALVES, least = NO_HALVES;
     UNROLL
-    for (u32 i = 0; i < count / 2; i++) {
-        /* 0x7fff for 0, else the magnitude + 0x7fff: with a sign, 0 is the greatest, and without one the least. */
-        const u32 moved = (t->pair[i] | 0x80008000u) - 0x00010001u;
-        UNROLL
-        for (u32 up = 0; up < NUMBER_BITS; up += 16) {
-            most = greatest_unsigned(most, moved << up);
-            least = least_signed(least, moved << up);
-        }
-    }
+    for (u32 i = 0; i < count / 2; i++)
+        note_halves(t->pair[i], &most, &least);
     most = UPPER_HALF(greatest_unsigned, most);
     least = UPPER_HALF(least_signed, least);
     const magnitudes m = {most - 0x7fff, least == 0x7fff ? NO_LEAST : least - 0x7fff};

@@ -1,0 +1,23 @@
+/*
+ * options.h - what stands behind the machine's name in a device's spec, as in "cuda:1,memory=64M,block=32".
+ */
+#ifndef TALLY_GPU_OPTIONS_H
+#define TALLY_GPU_OPTIONS_H
+
+#include "tally.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a spec says; 0 where it says nothing. */
+struct gpu_options {
+    size_t index;    /* the device's number */
+    uint64_t memory; /* bytes that it is to use at most */
+    unsigned block;  /* threads of a block */
+    enum { DOUBLES_SLOW = 1, DOUBLES_FAST } doubles;
+};
+
+/* Parses options. TALLY_EDEVICE: one is none of `machine`, whose name is for the message. */
+tally_status gpu_parse_options(const char *options, const char *machine, struct gpu_options *out);
+
+#endif
