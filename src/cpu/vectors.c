@@ -36,7 +36,8 @@ struct job {
     const struct shaped *s;
     const void *start; /* where parts begin: in the order of the rows */
     tally_type start_type;
-    const uint64_t *order;                  /* NULL: rows are taken as they come */
+    const uint64_t *order; /* NULL: rows are taken as they come */
+    size_t ordered;        /* how many rows order[] has: not those outside of all groups */
     ptrdiff_t x_row, y_row, x_step, y_step; /* strides of rows and of columns, in elements */
     int gathers;
     size_t tile_rows;
@@ -114,7 +115,7 @@ static void gather(const struct job *job, char *to, const char *x, ptrdiff_t row
     const ptrdiff_t size = row * (ptrdiff_t)element;
     for (size_t r = 0; r < rows; r++, to += bytes) {
         const size_t at = from + r, ahead = at + VECTORS_AHEAD;
-        if (job->order && ahead < job->s->n && step == 1)
+        if (job->order && ahead < job->ordered && step == 1)
             for (size_t b = 0; b < fetched; b += 64)
                 __builtin_prefetch(x + (ptrdiff_t)job->order[ahead] * size + b);
         copy_row(to, x + (ptrdiff_t)(job->order ? job->order[at] : at) * size, step, width,
@@ -487,6 +488,7 @@ tally_status cpu_vectors(struct cpu_device *d, const struct shaped *s, struct ab
         job.start = sorted.start;
         job.start_type = TALLY_I64;
         job.order = job.a.order = sorted.position;
+        job.ordered = start_of(&job, s->count);
     }
     job.all = s->results > 0 ? weight_of(&job, s->count) : 0;
     if (s->results > 0 && has_planes(&job)) {
