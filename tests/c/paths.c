@@ -478,9 +478,12 @@ static void check_segments(tally_problem p, unsigned kind, size_t count, const s
     free(mask);
 }
 
-/* Columns by segments of their rows of these lengths, in turn, or by as many ids in any order. */
+enum parts { BY_SEGMENT, BY_ID, BY_ID_OR_OUTSIDE };
+
+/* Columns by segments of their rows of these lengths, in turn, or by as many ids in any order, of which some may be those
+ * of no group. */
 static void check_vectors(tally_problem p, unsigned kind, size_t count, const size_t *lengths,
-                          size_t different, size_t columns, int by_id, const char *what) {
+                          size_t different, size_t columns, enum parts by, const char *what) {
     int64_t *places = allocate((count + 1) * sizeof *places);
     size_t length[2] = {0, columns};
     for (size_t i = 0; i <= count; i++) {
@@ -489,18 +492,21 @@ static void check_vectors(tally_problem p, unsigned kind, size_t count, const si
     }
     int32_t *ids = allocate(length[0] * sizeof *ids);
     for (size_t i = 0; i < length[0]; i++)
-        ids[i] = (int32_t)(draw() % 3 == 0 ? draw() % count : count / 2);
+        ids[i] = by == BY_ID_OR_OUTSIDE && draw() % 3 == 0
+                     ? -1
+                     : (int32_t)(draw() % 3 == 0 ? draw() % count : count / 2);
     const size_t n = length[0] * columns;
     char *x = make(p.type, kind, n), *y = p.op == TALLY_DOT ? make(p.type, kind, n) : NULL;
     const struct call c = {.problem = p,
-                           .shape = {.cut = by_id ? TALLY_GROUPS : TALLY_SEGMENTS,
+                           .shape = {.cut = by != BY_SEGMENT ? TALLY_GROUPS : TALLY_SEGMENTS,
                                      .dims = 2,
                                      .length = length,
                                      .axes = 1,
                                      .count = count,
-                                     .offsets = by_id ? NULL : places,
-                                     .ids = by_id ? ids : NULL,
-                                     .ids_type = TALLY_I32},
+                                     .offsets = by != BY_SEGMENT ? NULL : places,
+                                     .ids = by != BY_SEGMENT ? ids : NULL,
+                                     .ids_type = TALLY_I32,
+                                     .skip_outside = by == BY_ID_OR_OUTSIDE},
                            .x = x,
                            .y = y};
     check_shaped(&c, what);
@@ -510,7 +516,7 @@ static void check_vectors(tally_problem p, unsigned kind, size_t count, const si
     free(y);
 }
 
-enum order { MIXED, IN_ORDER, PROMISED };
+enum order { MIXED, IN_ORDER, PROMISED, SOME_OUTSIDE };
 
 static void check_groups(tally_problem p, unsigned kind, size_t groups, size_t n,
                          tally_type ids_type, enum order order, int masked, const char *what) {
@@ -519,7 +525,9 @@ static void check_groups(tally_problem p, unsigned kind, size_t groups, size_t n
     char *x = make(p.type, kind, n), *y = p.op == TALLY_DOT ? make(p.type, kind, n) : NULL;
     unsigned char *mask = allocate(n);
     for (size_t i = 0; i < n; i++) {
-        ids[i] = (int64_t)(order == MIXED ? i ? draw() % groups : groups - 1 : i * groups / n);
+        const int in_order = order == IN_ORDER || order == PROMISED;
+        ids[i] = (int64_t)(in_order ? i * groups / n : i ? draw() % groups : groups - 1);
+        if (order == SOME_OUTSIDE && i && draw() % 3 == 0) ids[i] = -1;
         narrow[i] = (int32_t)ids[i];
         mask[i] = draw() % 3 != 0;
     }
@@ -530,6 +538,7 @@ static void check_groups(tally_problem p, unsigned kind, size_t groups, size_t n
                                      .ids = ids_type == TALLY_I32 ? (void *)narrow : ids,
                                      .ids_type = ids_type,
                                      .sorted = order == PROMISED,
+                                     .skip_outside = order == SOME_OUTSIDE,
                                      .mask = masked ? mask : NULL},
                            .x = x,
                            .y = y};
@@ -573,6 +582,9 @@ static void check_schedules(const tally_problem *p) {
     check_groups(*p, SMALL, 10, 100, TALLY_I32, PROMISED, 0, "groups whose order is promised");
     check_groups(*p, SMALL, 10, 100, TALLY_I32, MIXED, 1, "groups behind a mask");
     check_groups(*p, SMALL, 150, 100, TALLY_I32, MIXED, 0, "more groups than elements");
+    check_groups(*p, SMALL, 10, 100, TALLY_I32, SOME_OUTSIDE, 0, "groups, and ids outside");
+    check_vectors(*p, SMALL, 5, LENGTHS(0, 3, 90, 1, 7), 12, BY_ID_OR_OUTSIDE,
+                  "vectors, and ids outside");
     check_axes(*p, SMALL, 20, 10, 10, 1, 1, 1, "rows behind a mask");
     check_axes(*p, SMALL, 20, 10, 1, 20, 1, 1, "columns behind a mask");
     check_axes(*p, SMALL, 20, 10, 30, 2, 2, 1, "rows with strides behind a mask");
@@ -991,7 +1003,8 @@ static void check_others(void) {
     check_groups(ask(TALLY_SUM, TALLY_F64), SMALL, 10, 100, TALLY_I64, MIXED, 0, "no memory");
 
     /* Vectors: states that are not near enough, and vectors that are copied, some of whose results do not exist. */
-    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 5, LENGTHS(40), 20, 0, "columns, again");
+    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 5, LENGTHS(40), 20, BY_SEGMENT,
+                  "columns, again");
     check_rows_of_vectors();
 
     /* A state that a stop would leave as it was. */
@@ -1019,7 +1032,7 @@ static void check_threads(void) {
     free(bytes);
     check_axes(ask(TALLY_VAR, TALLY_F64), SMALL, 20, 20000, 1, 20, 1, 0, "columns in parts");
     check_axes(ask(TALLY_VAR, TALLY_F64), CONSTANT, 20, 20000, 1, 20, 1, 0, "columns in parts");
-    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 2, LENGTHS(20000, 9000), 20, 0,
+    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 2, LENGTHS(20000, 9000), 20, BY_SEGMENT,
                   "parts that are cut");
     check_segments(ask(TALLY_VAR, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
     check_segments(ask(TALLY_PROD, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
@@ -1053,8 +1066,8 @@ static void check_kernels(const tally_problem *p, unsigned kind) {
     check_axes(*p, kind, 33, 40, 40, 1, 1, 1, "rows behind a mask");
     check_axes(*p, kind, 9, 40, 40, 1, 1, 1, "few rows behind a mask");
     check_axes(*p, kind, 33, 40, 1, 33, 1, 1, "columns behind a mask");
-    check_vectors(*p, kind, 6, LENGTHS(0, 3, 150, 1, 7), 8, 0, "segments of vectors");
-    check_vectors(*p, kind, 5, LENGTHS(0, 3, 90, 1, 7), 3, 1, "groups of vectors");
+    check_vectors(*p, kind, 6, LENGTHS(0, 3, 150, 1, 7), 8, BY_SEGMENT, "segments of vectors");
+    check_vectors(*p, kind, 5, LENGTHS(0, 3, 90, 1, 7), 3, BY_ID, "groups of vectors");
 }
 
 /* Arrays of several megabytes for a device of one: halves, chunks, and what the host does in its place. */
@@ -1071,8 +1084,9 @@ static void check_fallbacks(void) {
     check_segments(sum, SMALL, 4, LENGTHS(100000), TALLY_I64, 0,
                    "segments that do not fit together");
     check_groups(sum, SMALL, 10, 300000, TALLY_I32, MIXED, 0, "groups that do not fit");
-    for (int by_id = 0; by_id < 2; by_id++)
-        check_vectors(sum, SMALL, 4, LENGTHS(5000), 20, by_id, "vectors that do not fit together");
+    for (int by = BY_SEGMENT; by <= BY_ID_OR_OUTSIDE; by++)
+        check_vectors(sum, SMALL, 4, LENGTHS(5000), 20, (enum parts)by,
+                      "vectors that do not fit together");
     check_whole(&sum, SMALL, 400000);
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F16}, ONES,
@@ -1107,7 +1121,7 @@ static void check_sums(tally_type type) {
         other.op = i % 2 ? TALLY_VAR : TALLY_SUMSQ; /* ties of squares */
         check_axes(other, SQUARES, 40, 32, 32, 1, 1, 0, "rows of 32");
         check_axes(other, SQUARES, 33, 32, 1, 33, 1, 0, "columns of 32");
-        check_vectors(other, SQUARES, 2, LENGTHS(32), 33, 0, "vectors of 32");
+        check_vectors(other, SQUARES, 2, LENGTHS(32), 33, BY_SEGMENT, "vectors of 32");
         other = p;
         other.also[0] = TALLY_VAR;
         check_kernels(&other, TWOS);
