@@ -39,7 +39,7 @@
 #if defined(IN_FLOATS)
 #include "halves.h"
 
-#include "state/float_chains.h"
+#include "state/float_chain_sums.h"
 #else
 #include "state/float_batches.h"
 #endif

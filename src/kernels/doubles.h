@@ -13,4 +13,9 @@
 
 #include "certain/variance.h"
 
+/* Returns 2^exponent, a normal number. */
+PURE double power_of_two(i32 exponent) {
+    return double_from((u64)(1023 + exponent) << 52);
+}
+
 #endif

@@ -60,6 +60,10 @@
 
 #include "spots.h"
 
+#include "pack.h"
+
+#include "halves.h"
+
 BEGINS_EARLY
 
 /* The state, and what it needs to know. */

@@ -35,15 +35,6 @@
  *    not reach. So it stays below 2 B and is always the larger operand: one subtraction gives an addition's error. An error
  *    is at most 2^-DOUBLE_DIGITS B, as in step 3, so the condition is the same. E and L may be bounds that are chosen first.
  *
- * 5. Sums in K floats: TwoSum gives the error of each addition, errors are added by TwoSum, too, and so on; those of the
- *    last but one are added plainly. A float has D = FLOAT_DIGITS bits, an element d of them: it is a multiple of
- *    2^(f + FLOAT_DIGITS - d) units. Step 1 for the first sum and step 2 for each further one make the last sum's bound
- *    2^(E + FLOAT_DIGITS + K p - (K - 1) D), in multiples of 2^(L + FLOAT_DIGITS - d). So all of them are floats if
- *
- *        spread + K p <= K D - d,
- *
- *    and no sum overflows if E + p is below the field of infinities.
- *
  * An infinity or a NaN has no place in the lemma. A plain sum that meets one is an infinity or a NaN, as it should be,
  * whatever the batch's other elements are. So a batch of one sum is right then, as if its spread were 0: OF_ONE_SUM. In a
  * batch of several sums the other sums may be wrong. Its spread satisfies no condition: OF_SEVERAL_SUMS.
@@ -88,11 +79,6 @@ PURE u32 has_special(u32 most) {
 PURE i32 spread_of(u32 most, u32 least, i32 special) {
     const i32 high = (i32)(most >> 23), low = (i32)((least + 1) >> 24);
     return high == 255 ? special : high <= low ? 0 : high - low;
-}
-
-/* Returns whether sums in so many floats of at most 2^p elements of `digits` bits are exact, and finite. */
-PURE u32 float_sums_are_exact(u32 most, i32 spread, i32 p, i32 floats, i32 digits) {
-    return spread + floats * p <= floats * FLOAT_DIGITS - digits && (i32)(most >> 23) + p < 255;
 }
 
 /* Return whether plain, or compensated, sums of at most 2^p elements of this spread are exact. */

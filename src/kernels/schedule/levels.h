@@ -11,8 +11,11 @@
 #define ADDED   64u /* elements that a lane adds at a time, at most */
 /* So many times ADDED elements, up to 2^BATCH_POWER, it adds between two tests for exactness: what is in floats takes
  * doubles then. */
-#if HAS_PLAIN && SUMS_IN_FLOATS
-#define BATCH_POWER 9
+#if LOOKS_FIRST
+#define BATCH_POWER 13
+#if TURNS_MOST < 1u << (BATCH_POWER - 6)
+#error "float_chain_sum.h"
+#endif
 #else
 #define BATCH_POWER 6
 #endif
@@ -29,16 +32,18 @@ PURE u32 power_for(u32 n) {
 }
 
 /* Adds the packs of CHUNKS chunks, from that at *c on, to the batch; *c is behind them afterwards. Where all lie in the
- * range, and it is `is_long`, they are all under way at once. Sums, which take longer than extremes, have the next ones
+ * range, and it is `is_long`, more of them are under way at once. Sums, which take longer than extremes, have the next ones
  * brought nearer meanwhile. */
 INLINED void add_chunks(batch *k, const pack_range *r, u32 *c, u32 step, u32 is_long) {
-    if (is_long && LONG_LOADS > LOADS &&
-        warp_votes(*c >= r->from && *c + ((LONG_LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
-        pack p[LONG_LOADS];
-        load_packs(p, LONG_LOADS, step, r, *c);
-        if (HAS_PLAIN && step == PACK * WARP) prefetch_packs(LONG_LOADS, r, *c);
-        add_packs(k, p, LONG_LOADS, step, *c);
-        *c += LONG_LOADS * step;
+    if (is_long && warp_votes(*c >= r->from &&
+                              *c + ((CHUNKS * LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
+        UNROLL_NOT
+        for (u32 n = 0; n < CHUNKS * LOADS / LONG_LOADS; n++, *c += LONG_LOADS * step) {
+            pack p[LONG_LOADS];
+            load_packs(p, LONG_LOADS, step, r, *c);
+            if (HAS_PLAIN && step == PACK * WARP) prefetch_packs(LONG_LOADS, r, *c);
+            add_packs(k, p, LONG_LOADS, step, r, *c);
+        }
         return;
     }
     UNROLL_NOT
@@ -46,7 +51,7 @@ INLINED void add_chunks(batch *k, const pack_range *r, u32 *c, u32 step, u32 is_
         pack p[LOADS];
         if (warp_votes(*c >= r->from && *c + ((LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
             load_packs(p, LOADS, step, r, *c);
-            add_packs(k, p, LOADS, step, *c);
+            add_packs(k, p, LOADS, step, r, *c);
         } else {
             load_packs_in_range(p, LOADS, step, r, *c);
             add_packs_in_range(k, p, LOADS, step, r, *c);
@@ -59,8 +64,12 @@ INLINED batch add_batch(const pack_range *r, u32 *c, u32 step, u32 is_long) {
     batch k;
     begin_at(&k, r, *c);
     UNROLL_NOT
-    for (u32 turn = 0; turn < BATCH_TURNS && (BATCH_TURNS == 1 || warp_votes(*c < r->to)); turn++)
+    for (u32 turn = 0; turn < BATCH_TURNS && (BATCH_TURNS == 1 || warp_votes(*c < r->to)); turn++) {
         add_chunks(&k, r, c, step, is_long);
+#if LOOKS_FIRST
+        turn_chains(&k);
+#endif
+    }
     return k;
 }
 
@@ -74,9 +83,10 @@ INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *preci
         return *precision;
     }
     if (warp_votes(!plain_sum_is_exact(k, BATCH_POWER)) == 0) return *precision;
-    if (!HAS_COMPENSATED) *precision = DOUBLE_DOUBLE;
-    if (HAS_COMPENSATED && (*strikes)++ >= STRIKES) *precision = COMPENSATED;
-    return HAS_COMPENSATED ? COMPENSATED : DOUBLE_DOUBLE;
+    /* Sums in floats have their errors already. */
+    const u32 next = HAS_COMPENSATED && !LOOKS_FIRST ? COMPENSATED : DOUBLE_DOUBLE;
+    if (!HAS_COMPENSATED || (*strikes)++ >= STRIKES) *precision = next;
+    return next;
 }
 
 /* Does the same as add_chunks() with sums of the errors, of all elements in the range. */
@@ -165,30 +175,52 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 m
 }
 
 #if HAS_SQUARES
-#define ADD_NEAR(e, inside)                                                                        \
-    do {                                                                                           \
-        if (SQUARES_IN_FLOATS)                                                                     \
-            add_near(&near, e, inside);                                                            \
-        else                                                                                       \
-            add_approximate(&s, e, inside, tells);                                                 \
-    } while (0)
+#if SQUARES_IN_FLOATS
+#define TILE_PACKS (NEAR_TILE / PACK)
+
+/* Adds squares of packs that lie in the range to near squares, in tiles. */
+INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
+    UNROLL
+    for (u32 first = 0; first < LONG_LOADS; first += TILE_PACKS) {
+        u32 most = 0;
+        UNROLL
+        for (u32 i = first; i < first + TILE_PACKS; i++)
+            note_most(&most, &p[i]);
+        const float base = base_of_squares(most_noted(most), NEAR_TILE_LOG);
+        near_squares tile = {base, 0};
+        UNROLL
+        for (u32 i = first; i < first + TILE_PACKS; i++)
+            UNROLL
+        for (u32 j = 0; j < PACK; j++)
+            add_above_base(&tile, widen(p[i].e[j]));
+        add_tile_near(near, &tile, base);
+    }
+}
+#define ADD_NEAR(e, inside) add_near(&near, e, inside)
+#else
+INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
+    UNROLL
+    for (u32 i = 0; i < LONG_LOADS; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++)
+        add_approximate(s, p[i].e[j], 1, tells);
+}
+#define ADD_NEAR(e, inside) add_approximate(&s, e, inside, tells)
+#endif
+
 /* Returns near sums of the lane's part of a range, as add_part() does. */
 INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
     const u32 step = (u32)PACK << t;
     state s = none();
     near_squares near = {0, 0};
-    u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
+    u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK, turns = 0;
     UNROLL_NOT
     while (warp_votes(c < r->to)) {
         pack p[LONG_LOADS];
         if (warp_votes(c >= r->from && c + ((LONG_LOADS - 1) * step + PACK) <= r->to) ==
             FULL_WARP) {
             load_packs(p, LONG_LOADS, step, r, c);
-            UNROLL
-            for (u32 i = 0; i < LONG_LOADS; i++)
-                UNROLL
-            for (u32 j = 0; j < PACK; j++)
-                ADD_NEAR(p[i].e[j], 1);
+            add_packs_near(&near, &s, p, tells);
             c += LONG_LOADS * step;
         } else {
             load_packs_in_range(p, LOADS, step, r, c);
@@ -201,8 +233,10 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
             }
             c += LOADS * step;
         }
-        if (SQUARES_IN_FLOATS) end_near(&near, &s);
+        if (SQUARES_IN_FLOATS && ++turns % (NEAR_MOST / (LONG_LOADS * PACK)) == 0)
+            end_near(&near, &s);
     }
+    if (SQUARES_IN_FLOATS) end_near(&near, &s);
     return s;
 }
 #endif

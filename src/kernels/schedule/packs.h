@@ -2,26 +2,23 @@
  * packs.h - how a warp reads a range of elements that lie side by side: in packs of 16 bytes, which the lanes of a team take
  * in turn, LOADS of them on their way at once.
  *
- * Before including this header, include parts.h and a state (state/README.md).
+ * Before including this header, include parts.h, pack.h and a state (state/README.md).
  */
 #ifndef TALLY_SCHEDULE_PACKS_H
 #define TALLY_SCHEDULE_PACKS_H
 
-#define PACK   (16 / (u32)sizeof(element)) /* elements of a load */
-#define LOADS  4u                          /* a lane's loads of packs under way at once */
-#define CHUNK  (LOADS * PACK)              /* elements of these loads */
-#define CHUNKS (64 / CHUNK) /* chunks that a lane adds before it tests whether its sum is exact */
-#define LONG_LOADS                                                                                 \
-    (CHUNKS * LOADS <= 8 ? CHUNKS * LOADS                                                          \
-                         : LOADS) /* those of long rows: all of these, if they fit registers */
-#define WARPS     ((BLOCK + WARP - 1) / WARP)
-#define WARP_LOG  5
-#define PART_MOST (1u << 31) /* pieces have fewer elements (rows.c) */
-typedef union pack {
-    uint4 all;
-    u64 half[2];
-    element e[16 / sizeof(element)];
-} pack;
+#define LOADS      4u             /* a lane's loads of packs under way at once */
+#define CHUNK      (LOADS * PACK) /* elements of these loads */
+#define CHUNKS     (64 / CHUNK) /* chunks that a lane adds before it tests whether its sum is exact */
+#define LONG_LOADS 8u           /* of long rows */
+#define WARPS      ((BLOCK + WARP - 1) / WARP)
+#define WARP_LOG   5
+#define PART_MOST  (1u << 31) /* pieces have fewer elements (rows.c) */
+
+/* Whether a batch looks at elements before it adds them: state/float_chain_sum.h. */
+#ifndef LOOKS_FIRST
+#define LOOKS_FIRST 0
+#endif
 
 #ifndef NOWHERE
 #define NOWHERE (~0u)
@@ -108,8 +105,49 @@ INLINED void load_packs(pack *t, u32 count, u32 step, const pack_range *r, u32 c
         t[i].all = from[i * (step / PACK)];
 }
 
+#if LOOKS_FIRST
+/* Adds packs, loaded from c on, of which PADDING has the places outside the range. Those that do not fit the chains are
+ * loaded again. */
+INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        look(k, &t[i]);
+    const u32 fit = they_fit(k);
+    if (fit) {
+        UNROLL
+        for (u32 i = 0; i < count; i++)
+            UNROLL
+        for (u32 j = 0; j < PACK; j++)
+            add_fitting(k, t[i].e[j], j % ABREAST);
+    }
+    if (warp_votes(!fit) == 0) return;
+    UNROLL_NOT
+    for (u32 i = 0; i < count; i++) {
+        const u32 first = c + i * step;
+        pack w;
+        load_packs_in_range(&w, 1, step, r, first);
+        UNROLL
+        for (u32 j = 0; j < PACK; j++)
+            add_compensated(k, w.e[j], !fit && first + j >= r->from && first + j < r->to);
+    }
+}
+
+/* Adds the elements of packs that lie in the range. */
+INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, const pack_range *r,
+                                u32 c) {
+    pack inside[LOADS];
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++) {
+        const u32 o = c + i * step + j;
+        inside[i].e[j] = o >= r->from && o < r->to ? t[i].e[j] : (element)PADDING;
+    }
+    add_packs(k, inside, count, step, r, c);
+}
+#else
 /* Adds packs, loaded from c on, that all lie in the range. */
-INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, u32 c) {
+INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
         UNROLL
@@ -128,6 +166,7 @@ INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, co
         add(k, t[i].e[j], o, o < r->to && (i > 0 || o >= r->from));
     }
 }
+#endif
 
 /* Has the lines brought into the second-level cache that the warp takes after `count` packs of each lane at c, which are
  * at the end of a row those of its next one. All lanes of the warp call this. */

@@ -98,8 +98,9 @@ typedef struct staged_row {
     u32 of_team, turn, round;
 } staged_row;
 
-/* Does something with each element of the lane, `e`, whose number in the row is `o`. */
-#define STAGED_ELEMENTS(r, SOMETHING)                                                              \
+/* Does something with each pack of the lane, `w`, whose first element has the number `first`; or, where rows are not made of
+ * packs, with each element `e`, whose number is `o`. */
+#define STAGED_PACKS(r, OF_PACK, OF_ELEMENT)                                                       \
     do {                                                                                           \
         if ((r)->in_packs) {                                                                       \
             UNROLL_NOT                                                                             \
@@ -107,20 +108,43 @@ typedef struct staged_row {
                 const u32 first = (i + (r)->turn) & (r)->round;                                    \
                 pack w;                                                                            \
                 w.all = *(const SHARED uint4 *)((r)->x + first);                                   \
-                UNROLL                                                                             \
-                for (u32 j = 0; j < PACK; j++) {                                                   \
-                    const element e = w.e[j];                                                      \
-                    const u32 o = first + j;                                                       \
-                    SOMETHING;                                                                     \
-                }                                                                                  \
+                OF_PACK;                                                                           \
             }                                                                                      \
         } else {                                                                                   \
             for (u32 o = (r)->of_team; o < (r)->n; o += 1u << (r)->t) {                            \
                 const element e = (r)->x[o];                                                       \
-                SOMETHING;                                                                         \
+                OF_ELEMENT;                                                                        \
             }                                                                                      \
         }                                                                                          \
     } while (0)
+
+/* Does something with each element of the lane, `e`, whose number in the row is `o`. */
+#define STAGED_ELEMENTS(r, SOMETHING)                                                              \
+    STAGED_PACKS(                                                                                  \
+        r,                                                                                         \
+        UNROLL for (u32 j = 0; j < PACK; j++) {                                                    \
+            const element e = w.e[j];                                                              \
+            const u32 o = first + j;                                                               \
+            SOMETHING;                                                                             \
+        },                                                                                         \
+        SOMETHING)
+
+#if LOOKS_FIRST
+/* Adds the lane's elements to a batch: to its chains, if these have room for so many, and all fit. */
+INLINED void add_staged_row(const staged_row *r, batch *k) {
+    const u32 are_few = (r->n >> r->t) + PACK <= 1u << CHAIN_LOG;
+    STAGED_PACKS(r, look(k, &w), look_at_one(k, e));
+    if (they_fit(k) && are_few)
+        STAGED_PACKS(r, UNROLL for (u32 j = 0; j < PACK; j++) add_fitting(k, w.e[j], j % ABREAST),
+                     add_fitting(k, e, 0));
+    else
+        STAGED_ELEMENTS(r, ((void)o, add_compensated(k, e, 1)));
+}
+#else
+INLINED void add_staged_row(const staged_row *r, batch *k) {
+    STAGED_ELEMENTS(r, add(k, e, o, 1));
+}
+#endif
 
 #if HAS_PLAIN
 /* If `is_plain`, judges the plain sum of a lane's part of a staged row, which *got is. Adds that part again at higher levels, as
@@ -175,7 +199,7 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     const u32 is_plain = *precision == PLAIN, own = in_packs ? of_team * PACK : of_team;
     begin(&k, own < n ? own : NOWHERE);
     if (is_plain) {
-        STAGED_ELEMENTS(&r, add(&k, e, o, 1));
+        add_staged_row(&r, &k);
         got = finish(&k, start);
     }
     add_staged_again(&r, is_plain, &k, &got, precision);
@@ -201,6 +225,60 @@ SELDOM state double_double_row(const SHARED element *x, u32 n) {
 }
 #endif
 
+/* Does something with each pack `w` of LOADS rows of n elements, of which row i begins at x + at[i]; or, where rows are not
+ * made of packs, with each element `e`. */
+#define FEW_PACKS(OF_PACK, OF_ELEMENT)                                                             \
+    do {                                                                                           \
+        if (in_packs) {                                                                            \
+            const u32 turn = LANES_TURN(n / PACK, threadIdx.x % WARP),                             \
+                      round = LANES_ROUND(n / PACK);                                               \
+            UNROLL_NOT                                                                             \
+            for (u32 q = 0; q < n; q += PACK) {                                                    \
+                const u32 o = (q + turn) & round;                                                  \
+                UNROLL                                                                             \
+                for (u32 i = 0; i < LOADS; i++) {                                                  \
+                    pack w;                                                                        \
+                    w.all = *(const SHARED uint4 *)(x + (at[i] + o));                              \
+                    OF_PACK;                                                                       \
+                }                                                                                  \
+            }                                                                                      \
+        } else {                                                                                   \
+            UNROLL_NOT                                                                             \
+            for (u32 o = 0; o < n; o++)                                                            \
+                UNROLL                                                                             \
+            for (u32 i = 0; i < LOADS; i++) {                                                      \
+                const element e = x[at[i] + o];                                                    \
+                OF_ELEMENT;                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* Adds LOADS rows of n <= ADDED elements each to a batch each. */
+#if LOOKS_FIRST
+INLINED void add_few(batch *k, const SHARED element *x, const u32 *at, u32 n, u32 in_packs) {
+    u32 fit[LOADS];
+    FEW_PACKS(((void)o, look(&k[i], &w)), look_at_one(&k[i], e));
+    UNROLL
+    for (u32 i = 0; i < LOADS; i++)
+        fit[i] = they_fit(&k[i]);
+    FEW_PACKS((void)o; if (fit[i]) UNROLL for (u32 j = 0; j < PACK; j++)
+                           add_fitting(&k[i], w.e[j], 0),
+                       if (fit[i]) add_fitting(&k[i], e, 0));
+    UNROLL
+    for (u32 i = 0; i < LOADS; i++)
+        if (!fit[i]) {
+            UNROLL_NOT
+            for (u32 o = 0; o < n; o++)
+                add_compensated(&k[i], x[at[i] + o], 1);
+        }
+}
+#else
+INLINED void add_few(batch *k, const SHARED element *x, const u32 *at, u32 n, u32 in_packs) {
+    FEW_PACKS(UNROLL for (u32 j = 0; j < PACK; j++) add(&k[i], w.e[j], o + j, 1),
+              add(&k[i], e, o, 1));
+}
+#endif
+
 /* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
  * them at once. `in_packs`: they are made of whole packs. */
 INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
@@ -216,27 +294,7 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
             at[i] = r < count ? r * n : 0;
             begin(&k[i], 0);
         }
-        if (in_packs) {
-            const u32 turn = LANES_TURN(n / PACK, lane), round = LANES_ROUND(n / PACK);
-            UNROLL_NOT
-            for (u32 q = 0; q < n; q += PACK) {
-                const u32 o = (q + turn) & round;
-                UNROLL
-                for (u32 i = 0; i < LOADS; i++) {
-                    pack w;
-                    w.all = *(const SHARED uint4 *)(x + (at[i] + o));
-                    UNROLL
-                    for (u32 j = 0; j < PACK; j++)
-                        add(&k[i], w.e[j], o + j, 1);
-                }
-            }
-        } else {
-            UNROLL_NOT
-            for (u32 j = 0; j < n; j++)
-                UNROLL
-            for (u32 i = 0; i < LOADS; i++)
-                add(&k[i], x[at[i] + j], j, 1);
-        }
+        add_few(k, x, at, n, in_packs);
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane;

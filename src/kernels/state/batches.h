@@ -1,5 +1,5 @@
 /*
- * batches.h - what all kinds of batches do alike (float_batches.h, float_chains.h): a batch's states are merged into the
+ * batches.h - what all kinds of batches do alike (float_batches.h, float_chain_sums.h): a batch's states are merged into the
  * whole ones, and a tile that fits no batch is added to these element by element.
  *
  * A kind of batches defines `batch`, with `room`, `used` and `before`, begin_batch(), batch_state() and add_tile(). It

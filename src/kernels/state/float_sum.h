@@ -3,8 +3,8 @@
  * of one sum at a time. state/README says what a state defines.
  *
  * Sums of floats of up to 32 bits have precision levels, from cheap to exact:
- *   plain           Elements are added as doubles, or with IN_FLOATS as two or three floats, and the batch's
- *                   bounds say whether that loses anything (certain/batch.h).
+ *   plain           Elements are added as doubles, or with IN_FLOATS in chains of floats (float_chain_sum.h), and the
+ *                   batch's bounds say whether that loses anything (certain/batch.h).
  *   approximate     Otherwise the plain sum has a bound, and Ziv's rounding test may decide.
  *   compensated     Sums that it does not decide are added again, with a sum of the errors.
  *   double-double   The last level notes the bits that it loses. A sum that a double-double does
@@ -189,42 +189,42 @@ PURE real taken(element e, u32 inside) {
     return widen(inside ? e : (element)PADDING);
 }
 
-/* Sums in floats: of elements, the errors of that, and of f32 the errors of these. */
 #define SUMS_IN_FLOATS (HAS_COMPENSATED && HAS_FLOATS)
-#define FLOATS         (IS_F32 ? 3 : 2)
-#define ELEMENT_DIGITS (ELEMENT_MANTISSA + 1)
 
 #if HAS_PLAIN
-typedef struct batch {
-    double sum, square, rest; /* of elements; of squares, and the errors of either */
-    float part[3];            /* the sum, where SUMS_IN_FLOATS */
-    u32 least, most;          /* the bounds of certain/batch.h */
-} batch;
-
 /* Returns what an element adds to the sum. */
 PURE double lifted(real x) {
     return OF_MAGNITUDES ? (double)float_from(float_bits(x) & 0x7fffffffu) : (double)x;
 }
 
+/* Returns the state of a sum without squares. */
+PURE state state_of_sum(double sum, double rest, u32 most) {
+    state s = none();
+    s.w[0] = double_bits(sum);
+    s.w[1] = double_bits(rest);
+    s.tag = HAS_COMPENSATED ? (most + TAG_FLAGS) & ~TAG_FLAGS : 0;
+    return s;
+}
+#endif
+
+#if SUMS_IN_FLOATS
+#include "float_chain_sum.h"
+#elif HAS_PLAIN
+typedef struct batch {
+    double sum, square, rest; /* of elements; of squares, and the errors of either */
+    u32 least, most;          /* the bounds of certain/batch.h */
+} batch;
+
 PURE void begin(batch *k, u32 at) {
     k->sum = k->square = -0.0;
     k->rest = 0;
-    k->part[0] = -0.0f;
-    k->part[1] = k->part[2] = 0;
     k->least = NO_LEAST;
     k->most = NO_MOST;
 }
 /* Adds an element plainly, and its square with the error. */
 INLINED void add(batch *k, element e, u32 at, u32 inside) {
     const real x = taken(e, inside);
-    if (SUMS_IN_FLOATS) {
-        float error;
-        const float term = OF_MAGNITUDES ? float_from(float_bits(x) & 0x7fffffffu) : x;
-        k->part[0] = two_sum_float(k->part[0], term, &error);
-        if (FLOATS > 2) k->part[1] = two_sum_float(k->part[1], error, &error);
-        k->part[FLOATS - 1] += error;
-    } else if (HAS_SUM)
-        k->sum += lifted(x);
+    if (HAS_SUM) k->sum += lifted(x);
     if (HAS_SQUARES) {
         double error;
         k->square = two_sum(k->square, (double)x * (double)x, &error);
@@ -244,9 +244,6 @@ INLINED void add_compensated(batch *k, element e, u32 inside) {
 /* Returns whether plain additions of at most 2^power elements, and of their squares, give the right
  * sums. */
 PURE u32 plain_sum_is_exact(const batch *k, u32 power) {
-    if (SUMS_IN_FLOATS)
-        return float_sums_are_exact(k->most, spread_of(k->most, k->least, OF_ONE_SUM), (i32)power,
-                                    FLOATS, ELEMENT_DIGITS);
     return plain_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
 }
 /* Returns the same of compensated additions of elements. */
@@ -254,38 +251,18 @@ PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
     return compensated_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
 }
 
-/* Makes a batch's sum in floats one in doubles. */
-PURE void widen_sum(batch *k) {
-    const double s = (double)k->part[0];
-    k->sum = s;
-    k->rest = 0;
-    if (!(s - s == 0) || (k->part[1] == 0 && k->part[2] == 0)) return;
-    double more;
-    k->sum = two_sum(s, (double)k->part[1], &k->rest);
-    if (FLOATS == 2) return;
-    k->sum = two_sum(k->sum, (double)k->part[2], &more);
-    k->rest += more;
-}
-
 /* Returns the state of a batch, right if compensated_sum_is_exact(). */
 PURE state finish_compensated(const batch *k) {
-    state s;
-    if (HAS_SUM) {
-        s.w[0] = double_bits(k->sum);
-        s.w[1] = HAS_SQUARES ? 0 : double_bits(k->rest);
-    }
+    state s = state_of_sum(k->sum, HAS_SQUARES ? 0 : k->rest, k->most);
     if (HAS_SQUARES) {
         s.w[SQUARES] = double_bits(k->square);
         s.w[SQUARES + 1] = double_bits(k->rest);
     }
-    s.tag = HAS_COMPENSATED ? (k->most + TAG_FLAGS) & ~TAG_FLAGS : 0;
     return s;
 }
 /* Returns the state of a batch, right if plain_sum_is_exact(). */
 PURE state finish(const batch *k, u64 start) {
-    batch own = *k;
-    if (SUMS_IN_FLOATS) widen_sum(&own);
-    return finish_compensated(&own);
+    return finish_compensated(k);
 }
 #else
 typedef state batch;

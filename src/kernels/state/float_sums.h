@@ -59,10 +59,6 @@ typedef struct lowered {
 #define ROUGH    32u
 #define SIGNLESS 64u /* a batch's zeros may all have been -0 */
 
-PURE double power_of_two(i32 exponent) {
-    return double_from((u64)(1023 + exponent) << 52);
-}
-
 PURE element pad(void) {
 #if defined(TYPE_F64) || defined(TYPE_F32)
     return -(element)0;

@@ -43,12 +43,62 @@ INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
 }
 
 /* The sum of squares of a few elements in floats: their plain sum by TwoSum, and the plain sum of its errors and, of f32,
- * those of the squares. */
+ * those of the squares. Or, of a tile of 2^p elements, their sum above a base (certain/batch.h): a power of two B that their
+ * squares do not reach, so that one subtraction gives what an addition leaves. */
 #define SQUARES_IN_FLOATS (HAS_FLOATS && HAS_SQUARES && !HAS_SUM && !LONG)
 #define NEAR_MOST         64u /* elements, at most */
 typedef struct near_squares {
     float high, low;
 } near_squares;
+
+/* Returns the base for 2^p elements below twice `most`, the bits of an f32. A square of one that is far too large is more
+ * than the base, or infinite, as sums are then: no value is near. */
+PURE float base_of_squares(u32 most, u32 p) {
+    const i32 exponent = 2 * ((i32)(most >> 23) - 126) + (i32)p;
+    return float_from((u32)((exponent < -100  ? -100
+                             : exponent > 126 ? 128
+                                              : exponent) +
+                            127)
+                      << 23);
+}
+
+/* Adds the square of x, below the base, to sum->high, which is not, and what that leaves to sum->low. */
+INLINED void add_above_base(near_squares *sum, float x) {
+    const float before = sum->high;
+    sum->high = fused_float(x, x, before);
+    sum->low += fused_float(x, x, before - sum->high);
+}
+
+/* Notes the largest magnitude of a pack in *most; most_noted() is that as the bits of an f32. */
+INLINED void note_most(u32 *most, const pack *p) {
+#if ELEMENT_WIDTH == 16
+    UNROLL
+    for (u32 i = 0; i < 4; i++)
+        UNROLL
+    for (u32 up = 0; up < NUMBER_BITS; up += 16)
+        *most = greatest_unsigned(*most, (p->pair[i] & 0x7fff7fffu) << up);
+#else
+    UNROLL
+    for (u32 j = 0; j < PACK; j++) {
+        const u32 magnitude = float_bits(widen(p->e[j])) & 0x7fffffffu;
+        *most = magnitude > *most ? magnitude : *most;
+    }
+#endif
+}
+PURE u32 most_noted(u32 most) {
+#if ELEMENT_WIDTH == 16
+    return float_bits(widen((element)UPPER_HALF(greatest_unsigned, most)));
+#else
+    return most;
+#endif
+}
+
+/* Adds a tile's sum above a base. */
+INLINED void add_tile_near(near_squares *k, const near_squares *tile, float base) {
+    float error;
+    k->high = two_sum_float(k->high, tile->high - base, &error);
+    k->low += error + tile->low;
+}
 
 INLINED void add_near(near_squares *k, element e, u32 inside) {
     const float x = (float)taken(e, inside), square = x * x;
@@ -67,10 +117,18 @@ INLINED void end_near(near_squares *k, state *s) {
 
 /* How many additions of doubles have as large an error as those of NEAR_MOST = m elements in floats. An addition to `high`
  * rounds by at most 2^-24 of the sum Q, so `low` is at most 2 m 2^-24 Q, and each of 2 m additions to it rounds by 2^-24 of
- * that: (2 m + 4)^2 2^-48 Q covers them. */
+ * that: (2 m + 4)^2 2^-48 Q covers them.
+ *
+ * Above a base B, what an addition leaves is at most 2^-24 B. So a tile's `low` is at most n 2^-24 B for n elements, and
+ * each of n additions to it, of a number that was rounded, is off by (n + 1) 2^-48 B at most. As B <= 4 n Q for the tile's
+ * Q, that is 4 n^2 (n + 1) 2^-48 Q. The tiles' sums have fewer additions than NEAR_MOST elements would: the bound above. */
+#define NEAR_TILE (1u << NEAR_TILE_LOG)
 #define NEAR_DEPTH                                                                                 \
-    (SQUARES_IN_FLOATS ? (2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) * 32 /* 2^-48 / 2^-53 */    \
+    (SQUARES_IN_FLOATS ? ((2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) +                          \
+                          4.0 * NEAR_TILE * NEAR_TILE * (NEAR_TILE + 1)) *                         \
+                             32 /* 2^-48 / 2^-53 */                                                \
                        : 0.0)
+#define NEAR_TILE_LOG (IS_F32 ? 4u : 6u)
 /* Squares in floats below this may have lost bits below 2^-149, which are nothing beside larger ones. */
 #define NEAR_LEAST 0x1p-80
 
@@ -85,13 +143,10 @@ PURE void merge_near_pair(u64 *high, u64 *low, double other, double other_low) {
 }
 
 /* Returns whether a near sum of n elements determines the sum or the mean; *bits are its bits. Each element goes through at
- * most 4 n + 16 additions, which round numbers of at most n times the greatest element m. In floats, whose sum is at most
- * n m, an error is at most n 2^-24 m, their sum n^2 2^-24 m and its errors n^2 2^-48 m each, which add up to n^3 2^-48 m;
- * with a third float these are exact but for n^4 2^-72 m. */
+ * most 4 n + 16 additions, which round numbers of at most n times the greatest element m. */
 PURE u32 approximate_sum_rounds(double sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
     const double count = (double)n, most = (double)float_from(tag & ~TAG_FLAGS);
-    double off = (4 * count + 16) * count * 0x1p-53;
-    if (SUMS_IN_FLOATS) off += count * count * count * (FLOATS > 2 ? count * 0x1p-70 : 0x1p-46);
+    const double off = (4 * count + 16) * count * 0x1p-53;
     return n < APPROXIMATE_MOST && near_sum_rounds(sum, off * most, n, op == MEAN, to, bits);
 }
 
