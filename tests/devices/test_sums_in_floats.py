@@ -13,7 +13,7 @@ import shapes as t
 from test_shapes import SEED, elements_of, opened, same
 
 SPECS = ["model", "model:doubles=slow", "cuda:0", "cuda:0,doubles=slow"]
-KINDS = ["normal", "integers", "zeros", "minus zeros", "spread", "far", "growing", "cancelling", "largest", "least", "special"]
+KINDS = ["normal", "integers", "zeros", "minus zeros", "spread", "far", "growing", "cancelling", "largest", "least", "special", "steps"]
 OPS = ["sum", "mean", "norm1", "norm2", "sumsq"]
 TYPES = ["f16", "bf16", "f32"]
 LONGEST = {"model": 1500, "cuda": 20000}
@@ -46,6 +46,10 @@ def drawn(kind, type, shape, rng):
         half = shape[0] // 2
         x[half:2 * half] = -x[:half]
         x = rng.permuted(x, axis=0)
+    elif kind == "steps":  # windows that change, and sums of earlier ones that go in the end
+        third = shape[0] // 3
+        x[:third] *= 2.0 ** (high // 3)
+        x[-third:] = -x[:third]
     elif kind == "largest":
         x = x * 2.0 ** (high - 2)
     elif kind == "least":
@@ -68,6 +72,18 @@ def test_rows_and_columns(op, type, device):
             x = drawn(kind, type, shape, rng)
             same(lambda d: t.reduce_axes(problem, x, [0], device=d), device, f"{op} of {kind} {type} {shape} over 0")
             y = np.ascontiguousarray(x.T)
+            same(lambda d: t.reduce_axes(problem, y, [1], device=d), device, f"{op} of {kind} {type} {y.shape} over 1")
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("op", OPS)
+def test_long_rows(op, type, device):
+    """Rows of which a lane has several times what it loads at once."""
+    rng = np.random.default_rng([SEED, 11, OPS.index(op), TYPES.index(type)])
+    problem = t.Problem(op, type)
+    for kind in KINDS:
+        for length in (4096, 9001):
+            y = np.ascontiguousarray(drawn(kind, type, (length, 3), rng).T)
             same(lambda d: t.reduce_axes(problem, y, [1], device=d), device, f"{op} of {kind} {type} {y.shape} over 1")
 
 

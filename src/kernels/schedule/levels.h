@@ -176,25 +176,20 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 m
 
 #if HAS_SQUARES
 #if SQUARES_IN_FLOATS
-#define TILE_PACKS (NEAR_TILE / PACK)
-
-/* Adds squares of packs that lie in the range to near squares, in tiles. */
+/* Adds squares of packs that lie in the range to near squares. */
 INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
+    u32 most = 0;
     UNROLL
-    for (u32 first = 0; first < LONG_LOADS; first += TILE_PACKS) {
-        u32 most = 0;
+    for (u32 i = 0; i < LONG_LOADS; i++)
+        note_most(&most, &p[i]);
+    const float base = base_of_squares(most_noted(most));
+    near_squares above = {base, 0};
+    UNROLL
+    for (u32 i = 0; i < LONG_LOADS; i++)
         UNROLL
-        for (u32 i = first; i < first + TILE_PACKS; i++)
-            note_most(&most, &p[i]);
-        const float base = base_of_squares(most_noted(most), NEAR_TILE_LOG);
-        near_squares tile = {base, 0};
-        UNROLL
-        for (u32 i = first; i < first + TILE_PACKS; i++)
-            UNROLL
-        for (u32 j = 0; j < PACK; j++)
-            add_above_base(&tile, widen(p[i].e[j]));
-        add_tile_near(near, &tile, base);
-    }
+    for (u32 j = 0; j < PACK; j++)
+        add_above_base(&above, widen(p[i].e[j]));
+    add_sum_above(near, &above, base);
 }
 #define ADD_NEAR(e, inside) add_near(&near, e, inside)
 #else

@@ -43,20 +43,20 @@ INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
 }
 
 /* The sum of squares of a few elements in floats: their plain sum by TwoSum, and the plain sum of its errors and, of f32,
- * those of the squares. Or, of a tile of 2^p elements, their sum above a base (certain/batch.h): a power of two B that their
- * squares do not reach, so that one subtraction gives what an addition leaves. */
+ * those of the squares. Or their sum above a base, a power of two that is no less than any of the squares: so one
+ * subtraction gives what an addition leaves (Fast2Sum). */
 #define SQUARES_IN_FLOATS (HAS_FLOATS && HAS_SQUARES && !HAS_SUM && !LONG)
 #define NEAR_MOST         64u /* elements, at most */
 typedef struct near_squares {
     float high, low;
 } near_squares;
 
-/* Returns the base for 2^p elements below twice `most`, the bits of an f32. A square of one that is far too large is more
- * than the base, or infinite, as sums are then: no value is near. */
-PURE float base_of_squares(u32 most, u32 p) {
-    const i32 exponent = 2 * ((i32)(most >> 23) - 126) + (i32)p;
+/* Returns the base for squares of elements up to `most`, the bits of an f32. Where that is too large for a float, it is an
+ * infinity, and no value is near. */
+PURE float base_of_squares(u32 most) {
+    const i32 exponent = 2 * ((i32)(most >> 23) - 126);
     return float_from((u32)((exponent < -100  ? -100
-                             : exponent > 126 ? 128
+                             : exponent > 120 ? 128
                                               : exponent) +
                             127)
                       << 23);
@@ -93,11 +93,11 @@ PURE u32 most_noted(u32 most) {
 #endif
 }
 
-/* Adds a tile's sum above a base. */
-INLINED void add_tile_near(near_squares *k, const near_squares *tile, float base) {
+/* Adds a sum above a base. */
+INLINED void add_sum_above(near_squares *k, const near_squares *above, float base) {
     float error;
-    k->high = two_sum_float(k->high, tile->high - base, &error);
-    k->low += error + tile->low;
+    k->high = two_sum_float(k->high, above->high - base, &error);
+    k->low += error + above->low;
 }
 
 INLINED void add_near(near_squares *k, element e, u32 inside) {
@@ -119,16 +119,14 @@ INLINED void end_near(near_squares *k, state *s) {
  * rounds by at most 2^-24 of the sum Q, so `low` is at most 2 m 2^-24 Q, and each of 2 m additions to it rounds by 2^-24 of
  * that: (2 m + 4)^2 2^-48 Q covers them.
  *
- * Above a base B, what an addition leaves is at most 2^-24 B. So a tile's `low` is at most n 2^-24 B for n elements, and
- * each of n additions to it, of a number that was rounded, is off by (n + 1) 2^-48 B at most. As B <= 4 n Q for the tile's
- * Q, that is 4 n^2 (n + 1) 2^-48 Q. The tiles' sums have fewer additions than NEAR_MOST elements would: the bound above. */
-#define NEAR_TILE (1u << NEAR_TILE_LOG)
+ * Above a base B <= 4 Q, sums are at most B + Q <= 5 Q, so what an addition leaves is at most 5 2^-24 Q. `low` is at most
+ * 5 n 2^-24 Q for n elements, and each of n additions to it, of a number that was rounded, is off by 5 (n + 1) 2^-48 Q at
+ * most: 5 n (n + 1) 2^-48 Q more, where sums above a base are added up by TwoSum. */
 #define NEAR_DEPTH                                                                                 \
-    (SQUARES_IN_FLOATS ? ((2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) +                          \
-                          4.0 * NEAR_TILE * NEAR_TILE * (NEAR_TILE + 1)) *                         \
-                             32 /* 2^-48 / 2^-53 */                                                \
-                       : 0.0)
-#define NEAR_TILE_LOG (IS_F32 ? 4u : 6u)
+    (SQUARES_IN_FLOATS                                                                             \
+         ? ((2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) + 5.0 * NEAR_MOST * (NEAR_MOST + 1)) *   \
+               32 /* 2^-48 / 2^-53 */                                                              \
+         : 0.0)
 /* Squares in floats below this may have lost bits below 2^-149, which are nothing beside larger ones. */
 #define NEAR_LEAST 0x1p-80
 
