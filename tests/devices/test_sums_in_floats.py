@@ -1,6 +1,6 @@
 """Sums, means and norms of short floats without doubles (src/kernels/state/float_chains.h, float_sum.h): the bits that the calling
-thread has, whose own tests hold it against oracles. 16-bit floats of columns are always added up in floats; rows and f32 on
-devices whose doubles are slow, or are said to be (doubles=slow). The data are at the limits of what fits: exponents as far apart
+thread has, whose own tests hold it against oracles. 16-bit floats of columns are always added up in floats; rows, whole arrays'
+squares (chains.h) and f32 on devices whose doubles are slow, or are said to be (doubles=slow). The data are at the limits of what fits: exponents as far apart
 as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both signs, specials. TALLY_SEED gives
 others."""
 
@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 
+import oracle
 import shapes as t
 from test_shapes import SEED, elements_of, opened, same
 
@@ -86,3 +87,59 @@ def test_segments_and_groups(op, type, device):
             same(lambda d: t.run(problem, t.along(x, 0, shape), x, None, count, d), device, f"{op} of vectors of {kind} {type}")
         flat = np.ascontiguousarray(x[:, 0])
         same(lambda d: t.reduce_segments(problem, flat, cuts, device=d), device, f"{op} of segments of {kind} {type}")
+
+
+# Whole arrays' squares, against the oracle: a GPU's blocks, and blocks of a thread.
+WHOLE_SPECS = ["model:doubles=slow", "opencl:0,doubles=slow", "opencl:0,block=64,doubles=slow", "cuda:0,doubles=slow"]
+WHOLE_KINDS = ["normal", "zeros", "spread", "far", "growing", "largest", "least", "special", "reach", "steps", "overflowing",
+               "underflowing", "one large", "alternating", "all bits"]
+LENGTHS = [0, 1, 2, 3, 4, 5, 8, 9, 31, 33, 255, 1023, 1025, 4095, 4097, 8191, 8193]
+
+
+def whole(kind, type, n, rng):
+    """Elements of a whole array, in the order in which its kind has them."""
+    low, high = EXPONENTS[type]
+    x, at = rng.standard_normal(n), np.arange(n)
+    if kind in ("reach", "steps"):  # exponents as far below the greatest as chains reach, a little less or more
+        top = int(rng.integers(low - 10, high))
+        down = int(rng.integers(8, 30))
+        x = rng.choice([-1, 1], n) * (1 + rng.random(n)) * 2.0 ** (top - (at % (down + 1) if kind == "steps" else
+                                                                          np.where(rng.random(n) < 0.01, down, 0)))
+    elif kind == "overflowing":  # as floats, squares would
+        x = x * 2.0 ** (high - rng.integers(0, high // 2 + 4, n))
+    elif kind == "underflowing":
+        x = x * 2.0 ** (low + rng.integers(-12, -low // 2 + 12, n))
+    elif kind == "one large":
+        x = x * 2.0 ** (low // 2)
+        x[n // 2:n // 2 + 1] = 2.0 ** high
+    elif kind == "alternating":  # tiles of two kinds
+        x = x * np.where(at // 500 % 2, 2.0 ** (high // 2), 2.0 ** (low // 2))
+    elif kind == "all bits":
+        bits = 8 * t.SIZE[type]
+        return rng.integers(0, 1 << bits, n, dtype=np.uint64).astype(t.BITS[bits // 8]).view(t.DTYPE[type])
+    else:
+        return np.ascontiguousarray(drawn(kind, type, (n, 1), rng)[:, 0])
+    with np.errstate(over="ignore"):
+        return elements_of(type, x)
+
+
+def is_right(op, type, out, x, device, what):
+    raw = x.view(t.BITS[x.itemsize])
+    want = oracle.statistic(op, type, raw, out=out)
+    assert t.reduce(t.Problem(op, type, out=out), x, device=device) == [want], what
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("spec", WHOLE_SPECS)
+def test_squares_of_whole_arrays(spec, type):
+    device = opened(spec)
+    rng = np.random.default_rng([SEED, 11, TYPES.index(type)])
+    for kind in WHOLE_KINDS:
+        for n in LENGTHS if kind in ("normal", "far") else rng.choice(LENGTHS[4:], 6):
+            x = whole(kind, type, int(n), rng)
+            for op, out in (("sumsq", "f64"), ("norm2", type)):
+                is_right(op, type, out, x, device, f"{op} of {n} {kind} {type}")
+    for n in (20000, 70001):  # several blocks, of which each has several tiles
+        for kind in ("normal", "reach", "alternating", "overflowing", "underflowing", "growing"):
+            x = whole(kind, type, n, rng)[int(rng.integers(0, 9)):]
+            is_right("sumsq", type, "f64", x, device, f"sumsq of {x.size} {kind} {type}")
