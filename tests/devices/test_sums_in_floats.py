@@ -11,6 +11,7 @@ import pytest
 
 import oracle
 import shapes as t
+import tally
 from test_shapes import SEED, elements_of, opened, same
 
 SPECS = ["model", "model:doubles=slow", "cuda:0", "cuda:0,doubles=slow"]
@@ -92,7 +93,7 @@ def test_segments_and_groups(op, type, device):
 # Whole arrays' squares, against the oracle: a GPU's blocks, and blocks of a thread.
 WHOLE_SPECS = ["model:doubles=slow", "opencl:0,doubles=slow", "opencl:0,block=64,doubles=slow", "cuda:0,doubles=slow"]
 WHOLE_KINDS = ["normal", "zeros", "spread", "far", "growing", "largest", "least", "special", "reach", "steps", "overflowing",
-               "underflowing", "one large", "alternating", "all bits"]
+               "underflowing", "subnormal", "one large", "alternating", "all bits"]
 LENGTHS = [0, 1, 2, 3, 4, 5, 8, 9, 31, 33, 255, 1023, 1025, 4095, 4097, 8191, 8193]
 
 
@@ -109,6 +110,10 @@ def whole(kind, type, n, rng):
         x = x * 2.0 ** (high - rng.integers(0, high // 2 + 4, n))
     elif kind == "underflowing":
         x = x * 2.0 ** (low + rng.integers(-12, -low // 2 + 12, n))
+    elif kind == "subnormal":  # beside numbers whose windows they fit, or just do not
+        top, least = low + int(rng.integers(0, 26)), low - {"f16": 10, "bf16": 7, "f32": 23}[type]
+        tiny = rng.integers(1, 1 << int(rng.integers(1, 8)), n) * 2.0 ** least
+        x = np.where(rng.random(n) < 0.5, (1 + rng.random(n)) * 2.0 ** top, tiny)
     elif kind == "one large":
         x = x * 2.0 ** (low // 2)
         x[n // 2:n // 2 + 1] = 2.0 ** high
@@ -129,6 +134,14 @@ def is_right(op, type, out, x, device, what):
     assert t.reduce(t.Problem(op, type, out=out), x, device=device) == [want], what
 
 
+def has_all_bits(type, x, device, what):
+    """Holds a state, which no rounding hides anything of, against the calling thread's."""
+    own, other, here = x.view(tally.DTYPE[type]), tally.State("sumsq", type), tally.Device(None)
+    here.handle = device
+    state = tally.State("sumsq", type).feed(own, device=here).feed(own[:5]).feed(own[3:], device=here)
+    assert state.save() == other.feed(own).feed(own[:5]).feed(own[3:]).save(), what
+
+
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("spec", WHOLE_SPECS)
 def test_squares_of_whole_arrays(spec, type):
@@ -139,7 +152,9 @@ def test_squares_of_whole_arrays(spec, type):
             x = whole(kind, type, int(n), rng)
             for op, out in (("sumsq", "f64"), ("norm2", type)):
                 is_right(op, type, out, x, device, f"{op} of {n} {kind} {type}")
+            has_all_bits(type, x, device, f"a state of {n} {kind} {type}")
     for n in (20000, 70001):  # several blocks, of which each has several tiles
-        for kind in ("normal", "reach", "alternating", "overflowing", "underflowing", "growing"):
+        for kind in ("normal", "reach", "subnormal", "alternating", "overflowing", "underflowing", "growing"):
             x = whole(kind, type, n, rng)[int(rng.integers(0, 9)):]
             is_right("sumsq", type, "f64", x, device, f"sumsq of {x.size} {kind} {type}")
+            has_all_bits(type, x, device, f"a state of {x.size} {kind} {type}")
