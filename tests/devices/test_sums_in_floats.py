@@ -93,7 +93,7 @@ def test_segments_and_groups(op, type, device):
 # Whole arrays' squares, against the oracle: a GPU's blocks, and blocks of a thread.
 WHOLE_SPECS = ["model:doubles=slow", "opencl:0,doubles=slow", "opencl:0,block=64,doubles=slow", "cuda:0,doubles=slow"]
 WHOLE_KINDS = ["normal", "zeros", "spread", "far", "growing", "largest", "least", "special", "reach", "steps", "overflowing",
-               "underflowing", "subnormal", "one large", "alternating", "all bits"]
+               "underflowing", "subnormal", "one large", "alternating", "equal", "all bits"]
 LENGTHS = [0, 1, 2, 3, 4, 5, 8, 9, 31, 33, 255, 1023, 1025, 4095, 4097, 8191, 8193]
 
 
@@ -119,6 +119,8 @@ def whole(kind, type, n, rng):
         x[n // 2:n // 2 + 1] = 2.0 ** high
     elif kind == "alternating":  # tiles of two kinds
         x = x * np.where(at // 500 % 2, 2.0 ** (high // 2), 2.0 ** (low // 2))
+    elif kind == "equal":  # whose rests add up
+        x = np.repeat(x, 300)[:n]
     elif kind == "all bits":
         bits = 8 * t.SIZE[type]
         return rng.integers(0, 1 << bits, n, dtype=np.uint64).astype(t.BITS[bits // 8]).view(t.DTYPE[type])
@@ -154,7 +156,28 @@ def test_squares_of_whole_arrays(spec, type):
                 is_right(op, type, out, x, device, f"{op} of {n} {kind} {type}")
             has_all_bits(type, x, device, f"a state of {n} {kind} {type}")
     for n in (20000, 70001):  # several blocks, of which each has several tiles
-        for kind in ("normal", "reach", "subnormal", "alternating", "overflowing", "underflowing", "growing"):
+        for kind in ("normal", "reach", "subnormal", "equal", "alternating", "overflowing", "underflowing", "growing"):
             x = whole(kind, type, n, rng)[int(rng.integers(0, 9)):]
             is_right("sumsq", type, "f64", x, device, f"sumsq of {x.size} {kind} {type}")
             has_all_bits(type, x, device, f"a state of {x.size} {kind} {type}")
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("spec", WHOLE_SPECS)
+def test_groups_in_any_order(spec, op, type):
+    """Few groups, which a block keeps in digits of 16 bits or of 32, and many; norms are sorted first."""
+    device = opened(spec)
+    rng = np.random.default_rng([SEED, 12, OPS.index(op), TYPES.index(type)])
+    for kind in rng.choice(WHOLE_KINDS, 3, replace=False) if spec.startswith("opencl") else WHOLE_KINDS:
+        groups = int(rng.choice([1, 3, 40, 5000, 30000]))
+        n = int(rng.choice([0, 1, 700, 3000]))
+        x, ids = whole(kind, type, n, rng), rng.integers(0, groups, n).astype(np.int32)
+        for problem in (t.Problem(op, type), t.Problem(op, type, out="f64")):
+            what = f"{op} of {n} {kind} {type} by {groups} ids"
+            same(lambda d: t.reduce_groups(problem, x, ids, groups, device=d), device, what)
+            got = t.reduce_groups(problem, x, ids, groups, device=device)[0]
+            for group in rng.choice(groups, min(groups, 4), replace=False):
+                own = x[ids == group].view(t.BITS[x.itemsize])
+                want = oracle.statistic(op, type, own, out=problem.types[0])
+                assert (problem.types[0], int(got.view(t.BITS[got.itemsize])[group])) == want, what
