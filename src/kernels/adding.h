@@ -283,8 +283,8 @@ INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SH
     add_unfitting(&t, a, record, limbs, lane_sums);
 }
 
-/* Adds the thread's tile of this number; numbers rise by one from tile to tile. Where two of three levels are enough
- * for most tiles, these are tried first, until DEEP_TILES tiles have needed more. */
+/* Adds the thread's tile of this number; numbers rise by one from tile to tile. Where fewer levels are enough for
+ * most tiles, these are tried first, until DEEP_TILES tiles have needed more. */
 INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                       SHARED u32 *lane_sums) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;

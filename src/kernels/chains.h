@@ -63,8 +63,9 @@ typedef char
     levels_are_enough[ONLY_EXPONENT - MANTISSA - (LEVELS - 1) * LEVELS_APART <= 2 * -24 ? 1 : -1];
 #endif
 
-/* Levels that squares go to: where `deep` all there are, else of squares of two parts one less. Elements go to ELEMENT_LEVELS. */
-#define SQUARE_LEVELS(deep) (LEVELS - (TWO_PARTS && !(deep)))
+/* Levels that squares go to: where `deep` all there are, else one less, but for squares of one part in doubles, and of f16.
+ * Elements go to ELEMENT_LEVELS. */
+#define SQUARE_LEVELS(deep) (LEVELS - ((TWO_PARTS || SCALED) && !(deep)))
 #define ELEMENT_LEVELS      (LEVELS >= 3 ? 2u : 1u)
 
 #define ELEMENT_BIAS ((1 << (ELEMENT_WIDTH - 2 - ELEMENT_MANTISSA)) - 1)

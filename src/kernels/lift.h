@@ -63,10 +63,10 @@ typedef float term;
 #define ONE_MORE (BLOCK == 1)
 #if FLOAT_SQUARES && defined(TYPE_F32)
 #define TWO_PARTS 1
-#define LEVELS    (4 + ONE_MORE)
+#define LEVELS    5
 #elif FLOAT_SQUARES
 #define TWO_PARTS 0
-#define LEVELS    ((ELEMENT_MANTISSA > 7 ? 4 : 3) + ONE_MORE)
+#define LEVELS    (4 + (ELEMENT_MANTISSA > 7 && ONE_MORE))
 #elif defined(TYPE_F64) && MULTIPLIES
 #define TWO_PARTS 1
 #define LEVELS    (3 + CHAINED)

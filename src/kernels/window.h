@@ -248,14 +248,20 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 }
 #endif
 
-/* Whether there is something quicker to try first, that fits fewer tiles: two of three levels, or chains. */
-#if (BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)) || TOP_CHAINED
+/* Whether there is something quicker to try first, that fits fewer tiles: two of three levels, chains, or fewer chains. */
+#if (SCALED && BLOCK > 1) ||                                                                       \
+    (BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)) || TOP_CHAINED
 #define HAS_TOP_LEVELS 1
 #else
 #define HAS_TOP_LEVELS 0
 #endif
 
-#if HAS_TOP_LEVELS && TOP_CHAINED
+#if HAS_TOP_LEVELS && SCALED
+/* Does the same with all levels but the last one. */
+PURE u32 extract_top(const input *t, window w, u64 *totals) {
+    return extract_chains(&t->x, w, totals, 0, 0);
+}
+#elif HAS_TOP_LEVELS && TOP_CHAINED
 /* Does the same by chains, several side by side. A chain is a float that begins as sigma, and to
  * which term after term is added. It takes of each term what an extraction takes, and the rest goes
  * to a second chain. Nothing is checked on the way. Instead the elements are tested before, two at
