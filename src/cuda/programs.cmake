@@ -30,6 +30,7 @@ list(APPEND TALLY_CUDA_OTHERS read.cu)
 # Whole arrays. The usual types are bf16, f32, f64 and i32.
 tally_cuda_programs(sum.cu "OP_SUM" IN F16 BF16 F32 F64)
 tally_cuda_programs(sum.cu "LIFT_SQUARE OP_SUM" IN BF16 F32 F64 ALSO F16)
+tally_cuda_programs(sum.cu "IN_FLOATS LIFT_SQUARE OP_SUM" ALSO F16 BF16 F32)
 tally_cuda_programs(sum.cu "LIFT_PRODUCT OP_SUM" ALSO F16 BF16 F32 F64)
 tally_cuda_programs(sum.cu "LIFT_MAGNITUDE OP_SUM" ALSO F16 BF16 F32 F64)
 tally_cuda_programs(moments.cu "OP_SUM" IN BF16 F32 ALSO F16)

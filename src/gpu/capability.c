@@ -52,8 +52,8 @@ static const struct capability whole[] = {
     {ROW(HAS(SUM), FLOATS, "sum.cu"), DEFINES(1, "OP_SUM"), .doubles = TYPE(F64),
      .blocks = GPU_SUM_BLOCKS_A_UNIT, .tiles = GPU_TILES_A_BLOCK, .alone = true},
     {ROW(HAS(SQUARES), FLOATS, "sum.cu"), DEFINES(2, "LIFT_SQUARE", "OP_SUM"),
-     .doubles = FLOATS & ~TYPE(F16), .blocks = GPU_PRODUCT_BLOCKS_A_UNIT,
-     .tiles = GPU_TILES_A_BLOCK, .alone = true},
+     .doubles = FLOATS & ~TYPE(F16), .in_floats = {0, HALVES | TYPE(F32)},
+     .blocks = GPU_PRODUCT_BLOCKS_A_UNIT, .tiles = GPU_TILES_A_BLOCK, .alone = true},
     /* Products are computed with as doubles (kernels/lift.h), but for those of two f16. */
     {ROW(HAS(PRODUCTS), TYPE(F16), "sum.cu"), DEFINES(2, "LIFT_PRODUCT", "OP_SUM"),
      .blocks = GPU_SUM_BLOCKS_A_UNIT, .tiles = GPU_TILES_A_BLOCK, .alone = true},

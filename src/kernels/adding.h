@@ -60,7 +60,20 @@ INLINED void add_special(u32 nan, u32 negative, SHARED u64 *limbs) {
 #endif
 }
 
-#if TWO_PARTS
+#if FLOAT_SQUARES
+
+/* Adds an element's square to the superaccumulator, as an integer; that of an infinity or a NaN is counted. */
+INLINED void add_element(real x, real y, u64 *record, SHARED u64 *limbs) {
+    u32 position;
+    const u64 square = square_of(x, &position);
+    record[SEEN] |= SEEN_LIMBS;
+    if (magnitude_bits(x) >> MANTISSA == FIELD_MAX)
+        add_special(x != x, 0, limbs);
+    else
+        add_limbs(limbs, (i64)square, (i32)position + SQUARE_LEAST);
+}
+
+#elif TWO_PARTS
 
 /* Splits a finite x: returns an integer m, |m| < 2^53, with x = m 2^*exponent. */
 PURE i64 split(double x, i32 *exponent) {
@@ -167,7 +180,7 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 
 #if HAS_LANE_SUMS
 
-#if TWO_PARTS
+#if TWO_PARTS && !FLOAT_SQUARES
 /* Returns whether the product of x and y is a sum of two finite parts (lift.h). */
 PURE u32 has_parts(real x, real y) {
     return is_finite(x * y) && !is_vague(x * y, x, y);
@@ -194,13 +207,13 @@ PURE u32 has_specials(const tile *t) {
 
 /* Adds a tile that fits no window to the sum of the thread's lane, term by term. Vague products
  * (lift.h), infinities and NaNs go to the superaccumulator. So does the whole tile if terms have
- * one part and some are not finite. */
+ * one part, or are squares as integers, and some are not finite. */
 INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
                            SHARED u32 *lane_sums) {
     SHARED u32 *own = lane_sums + threadIdx.x % WARP;
     if (a->tiles == 0) atomicAdd(&lane_sums[USED], 1u);
     record[SEEN] |= SEEN_LIMBS;
-#if TWO_PARTS
+#if TWO_PARTS && !FLOAT_SQUARES
     UNROLL_UNFITTING /* registers have no index */
         for (u32 i = 0; i < TILE; i++) {
         const term x = TERM(t, i);
@@ -224,7 +237,7 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
     }
     UNROLL_UNFITTING
     for (u32 i = 0; i < TILE; i++)
-        add_to_lane(TERM(t, i), BITS_OF(t), own);
+        ADD_TO_LANE(t, i, own);
 #endif
     if (++a->tiles == LANE_TILES) {
         a->tiles = 0;
@@ -270,8 +283,8 @@ INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SH
     add_unfitting(&t, a, record, limbs, lane_sums);
 }
 
-/* Adds the thread's tile of this number; numbers rise by one from tile to tile. Where two of three levels are enough
- * for most tiles, these are tried first, until DEEP_TILES tiles have needed more. */
+/* Adds the thread's tile of this number; numbers rise by one from tile to tile. Where fewer levels are enough for
+ * most tiles, these are tried first, until DEEP_TILES tiles have needed more. */
 INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                       SHARED u32 *lane_sums) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
@@ -349,7 +362,6 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
         /* Whole packs from the first one on, if there are any; each lane's lie elsewhere, and so few loads count. */
         const u64 head = (16 - (u64)(size_t)x % 16) % 16 / sizeof(element);
         const u64 from = head + at / PACK * PACK;
-        term sums[4] = {0, 0, 0, 0};
         union {
             uint4 pack[CHAIN_LENGTH / PACK];
             element e[CHAIN_LENGTH];
@@ -363,6 +375,15 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
             for (u32 k = 0; k < CHAIN_LENGTH; k++)
                 chain.e[k] = at + k < n ? x[at + k] : (element)0;
         }
+#if FLOAT_SQUARES
+        raw m = 0;
+        UNROLL
+        for (u32 k = 0; k < CHAIN_LENGTH; k++) {
+            const raw size = magnitude_bits(widen(chain.e[k]));
+            if (size >> MANTISSA != FIELD_MAX && size > m) m = size;
+        }
+#else
+        term sums[4] = {0, 0, 0, 0};
         UNROLL
         for (u32 k = 0; k < CHAIN_LENGTH; k++) {
             const real e = widen(chain.e[k]);
@@ -371,6 +392,7 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
         }
         const term sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         const raw m = wanted_for(sum);
+#endif
 #elif defined(PAIRS)
         const raw m = magnitude_bits(lift(widen(x[at]), widen(y[at])));
 #else

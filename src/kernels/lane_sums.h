@@ -19,6 +19,10 @@
  *
  * Terms with fewer bits than the mantissa has need fewer words: bf16's 8 bits need one, as v is a multiple of 2^16.
  *
+ * Squares of FLOAT_SQUARES (lift.h) are integers of 48 bits, or of bf16 16 bits. Word j counts multiples of
+ * 2^(8 j + SQUARE_LEAST). A square begins at the word of its position, has less than 8 bits more there, and goes to
+ * SQUARE_FIELDS words in fields of 16 bits.
+ *
  * Bounds. A field is at most 2^16 - 1 in magnitude, and the fields of a term go to different words: after 2^15 terms a
  * word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has
  * added LANE_TERMS terms since it did so last. WARPS threads share a sum, so what has come to a word since any of them
@@ -42,6 +46,13 @@
 #define FIELD_TOP  (FIELD_MAX / WORD_BITS)            /* where the largest terms begin */
 #define TOP_MASK   ((raw)(FIELD_MAX - 7) << MANTISSA) /* the exponent field but for 3 bits */
 
+#if FLOAT_SQUARES
+#define FIRST_WORD    0
+#define SQUARE_FIELDS ((2 * ELEMENT_BITS + WORD_BITS - 1 + 15) / 16)
+#define LANE_WORDS    (2 * (FIELD_MAX - 2) / WORD_BITS + 7)
+#define LANE_LEAST    SQUARE_LEAST
+#else
+#define LANE_LEAST (UNIT_LEAST - 1)
 /* Products of f32 and bf16, and such elements as doubles, lie between 2^-298 and 2^256: the words from here on. */
 #if TERM_F64 && !defined(TYPE_F64)
 #define FIRST_WORD ((HIGHEST - 298) / WORD_BITS)
@@ -52,14 +63,15 @@
 #endif
 
 #define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_FIELD / WORD_BITS + 1)
-#define USED       (LANE_WORDS * WARP) /* the word behind them all: not 0 after any use */
-#define LANE_SUMS  (USED + 1)
+#endif
+#define USED      (LANE_WORDS * WARP) /* the word behind them all: not 0 after any use */
+#define LANE_SUMS (USED + 1)
 
 #define LANE_TERMS ((1u << 15) / WARPS)
 #define LANE_TILES (LANE_TERMS / TERMS)
 
 PURE i32 lane_word_exponent(u32 j) {
-    return WORD_BITS * (i32)(FIRST_WORD + j) + UNIT_LEAST - 1;
+    return WORD_BITS * (i32)(FIRST_WORD + j) + LANE_LEAST;
 }
 
 __device__ void clear_lane_sums(SHARED u32 *lane_sums) {
@@ -67,6 +79,18 @@ __device__ void clear_lane_sums(SHARED u32 *lane_sums) {
         lane_sums[i] = 0;
 }
 
+#if FLOAT_SQUARES
+/* Adds the square of a finite element to the lane's sum that begins at `own`. */
+__device__ void add_square_to_lane(real x, SHARED u32 *own) {
+    u32 position;
+    const u64 square = square_of(x, &position), all = square << position % WORD_BITS;
+    own += position / WORD_BITS * WARP;
+    UNROLL
+    for (u32 k = 0; k < SQUARE_FIELDS; k++)
+        atomicAdd(&own[2 * k * WARP], (u32)(all >> 16 * k) & 0xffffu);
+}
+#define ADD_TO_LANE(t, i, own) add_square_to_lane(FIRST(t, i), own)
+#else
 /* Adds a finite term of `bits` bits to the lane's sum that begins at `own`. The term's integer v ends in ZERO_BITS
  * zeros at least, and fields that lie within these are left out. */
 #define ZERO_BITS (MANTISSA + 1 - bits)
@@ -77,7 +101,7 @@ __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
     const term t = y + high;
     u32 at = (u32)(known >> (MANTISSA + 3)) % (FIELD_TOP + 1); /* without the sign */
 #if FIRST_WORD > 0
-    at = (at > FIRST_WORD ? at : FIRST_WORD) - FIRST_WORD; /* 0 has a smaller field */
+    at = (at > FIRST_WORD ? at : FIRST_WORD) - FIRST_WORD;     /* 0 has a smaller field */
 #endif
     own += at * WARP;
     if (ZERO_BITS < HIGH_FIELD) {
@@ -93,6 +117,8 @@ __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
     }
     atomicAdd(&own[HIGH_FIELD / WORD_BITS * WARP], (u32)(REAL_BITS(t) - REAL_BITS(high)));
 }
+#define ADD_TO_LANE(t, i, own) add_to_lane(TERM(t, i), BITS_OF(t), own)
+#endif
 
 /* Moves this lane's sum to the superaccumulator, while other warps may be adding to that sum. Each lane begins with
  * another word, so that lanes seldom meet in a limb. */

@@ -9,6 +9,11 @@
  * mantissas has 106 bits, so its lowest one then is 2^(VAGUE - 105) at least, above 2^-1074. A product below that
  * whose factors are not 0 is vague; it, and what overflows, goes to the superaccumulator (adding.h).
  *
+ * With IN_FLOATS a square is one float or two, and no double (FLOAT_SQUARES). The square of an f16 has 22 bits, that of a
+ * bf16 16 bits, and both are exact floats. That of an f32 is two floats, as a product of f64 is two doubles. bf16 and f32
+ * are multiplied by a power of two first (SCALED: chains.h), so that no square in a window overflows or is vague. What fits
+ * no window is an integer of 48 bits (square_of).
+ *
  * With LIFT_MOMENTS there are two sums of one array, of its squares and of its elements. A constant of the input,
  * `squares`, says of which sum its terms are; those of both are doubles.
  *
@@ -29,9 +34,15 @@
 #define MULTIPLIES 0
 #endif
 
+#if defined(LIFT_SQUARE) && defined(IN_FLOATS)
+#define FLOAT_SQUARES 1
+#else
+#define FLOAT_SQUARES 0
+#endif
+
 /* Squares that go through chains: chains.h. Devices behind OpenCL may have no doubles, and f16 does without them
  * there. */
-#if defined(LIFT_MOMENTS) ||                                                                       \
+#if defined(LIFT_MOMENTS) || FLOAT_SQUARES ||                                                      \
     (defined(LIFT_SQUARE) &&                                                                       \
      (defined(TYPE_BF16) || (defined(TYPE_F16) && !defined(__OPENCL_VERSION__))))
 #define CHAINED 1
@@ -39,16 +50,24 @@
 #define CHAINED 0
 #endif
 
-#if defined(TYPE_F64) || (MULTIPLIES && !defined(TYPE_F16)) || CHAINED
+#if !FLOAT_SQUARES && (defined(TYPE_F64) || (MULTIPLIES && !defined(TYPE_F16)) || CHAINED)
 typedef double term;
-#define TERM_F64 1
+#define TERM_F64       1
+#define FUSED(x, y, z) fused(x, y, z)
 #else
 typedef float term;
-#define TERM_F64 0
+#define TERM_F64       0
+#define FUSED(x, y, z) fused_float(x, y, z)
 #endif
 
 #define ONE_MORE (BLOCK == 1)
-#if defined(TYPE_F64) && MULTIPLIES
+#if FLOAT_SQUARES && defined(TYPE_F32)
+#define TWO_PARTS 1
+#define LEVELS    5
+#elif FLOAT_SQUARES
+#define TWO_PARTS 0
+#define LEVELS    (4 + (ELEMENT_MANTISSA > 7 && ONE_MORE))
+#elif defined(TYPE_F64) && MULTIPLIES
 #define TWO_PARTS 1
 #define LEVELS    (3 + CHAINED)
 #elif defined(TYPE_F64)
@@ -118,7 +137,24 @@ PURE term lift(real x, real y) {
 }
 #define TERM(t, i) lift(FIRST(t, i), SECOND(t, i))
 
-#if TWO_PARTS
+/* What a window is chosen by: the largest term, or element (FLOAT_SQUARES). */
+#if FLOAT_SQUARES
+#define SIZE_OF(t, i) FIRST(t, i)
+
+#define SQUARE_LEAST (-298) /* exponent of the least square: that of 2^-149 */
+
+/* Returns an integer m below 2^(2 ELEMENT_BITS), for which the finite x has the square m 2^(*position + SQUARE_LEAST). */
+PURE u64 square_of(real x, u32 *position) {
+    const u32 bits = float_bits(x), field = bits >> 23 & 255, zeros = 23 - ELEMENT_MANTISSA;
+    const u32 root = ((bits & 0x7fffffu) | (u32)(field != 0) << 23) >> zeros;
+    *position = 2 * ((field > 0 ? field - 1 : 0) + zeros);
+    return (u64)root * root;
+}
+#else
+#define SIZE_OF(t, i) TERM(t, i)
+#endif
+
+#if TWO_PARTS && !FLOAT_SQUARES
 /* The second part of the i-th product, whose first part is x: what rounding the product to x has left. */
 #define LOW_PART(t, i, x) fused(FIRST(t, i), SECOND(t, i), -(x))
 

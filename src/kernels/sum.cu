@@ -10,6 +10,8 @@
  * own, `alone`. What has gone to superaccumulators meets limb by limb in the launch's head; so does everything where no
  * value is asked for (request.h).
  *
+ * With IN_FLOATS no operation on squares is one on doubles (lift.h, chains.h).
+ *
  * The head: [0] is not used; [1 + i] limb i of the total; behind the limbs how many terms were NaN, +infinity and
  * -infinity; then whether some term was not -0; and then the words that count.
  */
@@ -496,7 +498,7 @@ INLINED u32 largest_alone(const input *t, u32 packs) {
         if (k < packs) {
             UNROLL
             for (u32 i = k * PACK; i < (k + 1) * PACK; i++) {
-                const raw m = magnitude_bits(TERM(t, i));
+                const raw m = magnitude_bits(SIZE_OF(t, i));
                 most = m > most ? m : most;
             }
         }
@@ -532,8 +534,9 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
         words[i] = 0;
 #endif
     const u32 highest = block_most(largest_alone(&t, packs), warps, exchange);
-    /* A chain adds up a tile's terms before its level is read: twice the room. */
-    const window w = choose_window((raw)(highest + (CHAINED << (MANTISSA - below) % 32)) << below);
+    /* A chain adds up a tile's terms before its level is read: twice the room, where the largest term chooses the window. */
+    const u32 more = (u32)(CHAINED && !FLOAT_SQUARES) << (MANTISSA - below) % 32;
+    const window w = choose_window((raw)(highest + more) << below);
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;

@@ -21,7 +21,7 @@
  * elements than that in all, and so the same bounds.
  *
  * f16 and bf16 are widened to f32, exactly. What f16 holds spans 40 bits and always fits a window of two
- * levels, and so do its squares, which are doubles, in chains (ONE_WINDOW).
+ * levels, and so do its squares, which are doubles, or floats in four levels, in chains (ONE_WINDOW).
  */
 #ifndef TALLY_WINDOW_H
 #define TALLY_WINDOW_H
@@ -59,9 +59,19 @@ typedef i32 signed_raw;
 #define ONE_WINDOW 0
 #endif
 
+/* Elements of a window are multiplied by a power of two: chains.h. */
+#define SCALED (FLOAT_SQUARES && !ONE_WINDOW)
+
 /* From a level's sigma to the next one's; and the exponent of the only window of f16. That goes from 2^-24 up to beyond
  * 2^16; for squares as chains.h has it. */
-#if CHAINED
+#if FLOAT_SQUARES
+#define CHAIN_BITS      (BLOCK == 1 ? 4 : ELEMENT_MANTISSA == 7 ? 3 : 2) /* of a chain's length */
+#define CHAINS          (TILE >> CHAIN_BITS)
+#define CHAIN_LENGTH    (1u << CHAIN_BITS)
+#define LEVELS_APART    (MANTISSA - CHAIN_BITS - TWO_PARTS)
+#define SCALED_EXPONENT (3 + CHAIN_BITS)
+#define ONLY_EXPONENT   (33 + CHAIN_BITS)
+#elif CHAINED
 #define LEVELS_APART  (TWO_PARTS ? 49 : 47)
 #define ONLY_EXPONENT 37
 #define CHAINS        (BLOCK > 1 ? 2u : 16u) /* side by side */
@@ -92,7 +102,7 @@ typedef i32 signed_raw;
 
 typedef struct window {
     i32 exponent; /* E */
-    raw sigma;    /* of the first level, its bits */
+    raw sigma;    /* of the first level, its bits; where SCALED, of scaled squares */
 } window;
 
 /* Returns the bits of 1.5 * 2^exponent. */
@@ -100,10 +110,16 @@ PURE raw sigma_bits(i32 exponent) {
     return (raw)(exponent + HIGHEST) << MANTISSA | (raw)1 << (MANTISSA - 1);
 }
 
-/* Returns the window for numbers whose largest magnitude has these bits. exponent and sigma are 0
+/* Returns the window for numbers whose largest magnitude has these bits (SIZE_OF). exponent and sigma are 0
  * if there is none: the number is too large, infinite or NaN. */
 PURE window choose_window(raw magnitude) {
     window w = {0, 0};
+#if SCALED
+    const i32 field = (i32)(magnitude >> MANTISSA), most = 2 * HIGHEST - 1;
+    if (field == FIELD_MAX) return w;
+    w.exponent = SCALED_EXPONENT + 2 * ((field < 1 ? 1 : field < most ? field : most) - HIGHEST);
+    w.sigma = sigma_bits(SCALED_EXPONENT);
+#else
     i32 exponent = (i32)(magnitude >> MANTISSA) - HIGHEST + 2; /* |x| < 2^(field - HIGHEST + 1) */
     if (exponent > HIGHEST) return w;
 #if ONE_WINDOW
@@ -113,6 +129,7 @@ PURE window choose_window(raw magnitude) {
     w.exponent = exponent < E_LEAST ? E_LEAST : exponent;
 #endif
     w.sigma = sigma_bits(w.exponent);
+#endif
     return w;
 }
 
@@ -231,14 +248,20 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 }
 #endif
 
-/* Whether there is something quicker to try first, that fits fewer tiles: two of three levels, or chains. */
-#if (BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)) || TOP_CHAINED
+/* Whether there is something quicker to try first, that fits fewer tiles: two of three levels, chains, or fewer chains. */
+#if (SCALED && BLOCK > 1) ||                                                                       \
+    (BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)) || TOP_CHAINED
 #define HAS_TOP_LEVELS 1
 #else
 #define HAS_TOP_LEVELS 0
 #endif
 
-#if HAS_TOP_LEVELS && TOP_CHAINED
+#if HAS_TOP_LEVELS && SCALED
+/* Does the same with all levels but the last one. */
+PURE u32 extract_top(const input *t, window w, u64 *totals) {
+    return extract_chains(&t->x, w, totals, 0, 0);
+}
+#elif HAS_TOP_LEVELS && TOP_CHAINED
 /* Does the same by chains, several side by side. A chain is a float that begins as sigma, and to
  * which term after term is added. It takes of each term what an extraction takes, and the rest goes
  * to a second chain. Nothing is checked on the way. Instead the elements are tested before, two at

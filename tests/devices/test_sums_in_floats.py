@@ -1,15 +1,17 @@
-"""Sums, means and norms of short floats without doubles (src/kernels/state/float_chains.h, float_sum.h): the bits that the calling
-thread has, whose own tests hold it against oracles. 16-bit floats of columns are always added up in floats; rows and f32 on
-devices whose doubles are slow, or are said to be (doubles=slow). The data are at the limits of what fits: exponents as far apart
-as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both signs, specials. TALLY_SEED gives
-others."""
+"""Sums, means and norms of short floats without doubles (src/kernels/state/float_chains.h, float_sum.h, chains.h): the bits that
+the calling thread has, whose own tests hold it against oracles. 16-bit floats of columns are always added up in floats; rows,
+whole arrays' squares and f32 on devices whose doubles are slow, or are said to be (doubles=slow). The data are at the limits of
+what fits: exponents as far apart as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both
+signs, specials. TALLY_SEED gives others."""
 
 import random
 
 import numpy as np
 import pytest
 
+import oracle
 import shapes as t
+import tally
 from test_shapes import SEED, elements_of, opened, same
 
 SPECS = ["model", "model:doubles=slow", "cuda:0", "cuda:0,doubles=slow"]
@@ -102,3 +104,97 @@ def test_segments_and_groups(op, type, device):
             same(lambda d: t.run(problem, t.along(x, 0, shape), x, None, count, d), device, f"{op} of vectors of {kind} {type}")
         flat = np.ascontiguousarray(x[:, 0])
         same(lambda d: t.reduce_segments(problem, flat, cuts, device=d), device, f"{op} of segments of {kind} {type}")
+
+
+# Whole arrays' squares, against the oracle: a GPU's blocks, and blocks of a thread.
+WHOLE_SPECS = ["model:doubles=slow", "opencl:0,doubles=slow", "opencl:0,block=64,doubles=slow", "cuda:0,doubles=slow"]
+WHOLE_KINDS = ["normal", "zeros", "spread", "far", "growing", "largest", "least", "special", "reach", "steps", "overflowing",
+               "underflowing", "subnormal", "one large", "alternating", "equal", "all bits"]
+LENGTHS = [0, 1, 2, 3, 4, 5, 8, 9, 31, 33, 255, 1023, 1025, 4095, 4097, 8191, 8193]
+
+
+def whole(kind, type, n, rng):
+    """Elements of a whole array, in the order in which its kind has them."""
+    low, high = EXPONENTS[type]
+    x, at = rng.standard_normal(n), np.arange(n)
+    if kind in ("reach", "steps"):  # exponents as far below the greatest as chains reach, a little less or more
+        top = int(rng.integers(low - 10, high))
+        down = int(rng.integers(8, 30))
+        x = rng.choice([-1, 1], n) * (1 + rng.random(n)) * 2.0 ** (top - (at % (down + 1) if kind == "steps" else
+                                                                          np.where(rng.random(n) < 0.01, down, 0)))
+    elif kind == "overflowing":  # as floats, squares would
+        x = x * 2.0 ** (high - rng.integers(0, high // 2 + 4, n))
+    elif kind == "underflowing":
+        x = x * 2.0 ** (low + rng.integers(-12, -low // 2 + 12, n))
+    elif kind == "subnormal":  # beside numbers whose windows they fit, or just do not
+        top, least = low + int(rng.integers(0, 26)), low - {"f16": 10, "bf16": 7, "f32": 23}[type]
+        tiny = rng.integers(1, 1 << int(rng.integers(1, 8)), n) * 2.0 ** least
+        x = np.where(rng.random(n) < 0.5, (1 + rng.random(n)) * 2.0 ** top, tiny)
+    elif kind == "one large":
+        x = x * 2.0 ** (low // 2)
+        x[n // 2:n // 2 + 1] = 2.0 ** high
+    elif kind == "alternating":  # tiles of two kinds
+        x = x * np.where(at // 500 % 2, 2.0 ** (high // 2), 2.0 ** (low // 2))
+    elif kind == "equal":  # whose rests add up
+        x = np.repeat(x, 300)[:n]
+    elif kind == "all bits":
+        bits = 8 * t.SIZE[type]
+        return rng.integers(0, 1 << bits, n, dtype=np.uint64).astype(t.BITS[bits // 8]).view(t.DTYPE[type])
+    else:
+        return np.ascontiguousarray(drawn(kind, type, (n, 1), rng)[:, 0])
+    with np.errstate(over="ignore"):
+        return elements_of(type, x)
+
+
+def is_right(op, type, out, x, device, what):
+    raw = x.view(t.BITS[x.itemsize])
+    want = oracle.statistic(op, type, raw, out=out)
+    assert t.reduce(t.Problem(op, type, out=out), x, device=device) == [want], what
+
+
+def has_all_bits(type, x, device, what):
+    """Holds a state, which no rounding hides anything of, against the calling thread's."""
+    own, other, here = x.view(tally.DTYPE[type]), tally.State("sumsq", type), tally.Device(None)
+    here.handle = device
+    state = tally.State("sumsq", type).feed(own, device=here).feed(own[:5]).feed(own[3:], device=here)
+    assert state.save() == other.feed(own).feed(own[:5]).feed(own[3:]).save(), what
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("spec", WHOLE_SPECS)
+def test_squares_of_whole_arrays(spec, type):
+    device = opened(spec)
+    rng = np.random.default_rng([SEED, 11, TYPES.index(type)])
+    for kind in WHOLE_KINDS:
+        for n in LENGTHS if kind in ("normal", "far") else rng.choice(LENGTHS[4:], 6):
+            x = whole(kind, type, int(n), rng)
+            for op, out in (("sumsq", "f64"), ("norm2", type)):
+                is_right(op, type, out, x, device, f"{op} of {n} {kind} {type}")
+            has_all_bits(type, x, device, f"a state of {n} {kind} {type}")
+    for n in (20000, 70001):  # several blocks, of which each has several tiles
+        for kind in ("normal", "reach", "subnormal", "equal", "alternating", "overflowing", "underflowing", "growing"):
+            x = whole(kind, type, n, rng)[int(rng.integers(0, 9)):]
+            is_right("sumsq", type, "f64", x, device, f"sumsq of {x.size} {kind} {type}")
+            has_all_bits(type, x, device, f"a state of {x.size} {kind} {type}")
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("spec", [spec for spec in WHOLE_SPECS if "block" not in spec])
+def test_groups_in_any_order(spec, op, type):
+    """Few groups, which a block keeps in digits of 16 bits or of 32, and many; norms are sorted first, which takes the model long."""
+    device = opened(spec)
+    rng = np.random.default_rng([SEED, 12, OPS.index(op), TYPES.index(type)])
+    is_sorted, few = op.startswith(("norm", "sumsq")), spec.startswith("opencl")
+    for kind in rng.choice(WHOLE_KINDS, 2 if is_sorted else 3 if few else 8, replace=False):
+        groups = int(rng.choice([3, 40] if is_sorted else [1, 3, 40, 5000, 30000]))
+        n = int(rng.choice([400] if is_sorted else [0 if groups < 99 else 2, 1, 700, 3000]))  # none at all are reduced as rows
+        x, ids = whole(kind, type, n, rng), rng.integers(0, groups, n).astype(np.int32)
+        for problem in (t.Problem(op, type), t.Problem(op, type, out="f64")):
+            what = f"{op} of {n} {kind} {type} by {groups} ids"
+            same(lambda d: t.reduce_groups(problem, x, ids, groups, device=d), device, what)
+            got = t.reduce_groups(problem, x, ids, groups, device=device)[0]
+            for group in rng.choice(groups, min(groups, 4), replace=False):
+                own = x[ids == group].view(t.BITS[x.itemsize])
+                want = oracle.statistic(op, type, own, out=problem.types[0])
+                assert (problem.types[0], int(got.view(t.BITS[got.itemsize])[group])) == want, what
