@@ -116,9 +116,9 @@ tally_status work_end(struct work *w, tally_status s);
 struct view {
     Py_buffer buffer;
     int held;
-    size_t n, itemsize;   /* elements; bytes an element */
-    ptrdiff_t stride[64]; /* in elements */
-    size_t length[64];
+    size_t n, itemsize;               /* elements; bytes an element */
+    ptrdiff_t stride[TALLY_DIMS_MAX]; /* in elements; of the first dimensions, if there are more */
+    size_t length[TALLY_DIMS_MAX];
 };
 /* Gets an object's buffer. Returns -1 with an exception if it has none, or if strides are no multiples of elements. None
  * gives an empty view whose buf is NULL. */

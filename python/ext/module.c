@@ -195,16 +195,14 @@ int view_get(PyObject *object, int writable, struct view *v) {
     v->held = 1;
     v->n = 1;
     v->itemsize = (size_t)v->buffer.itemsize;
-    if (v->buffer.ndim > 64) {
-        PyErr_SetString(PyExc_ValueError, "more than 64 dimensions");
-        view_release(v);
-        return -1;
-    }
     for (int i = 0; i < v->buffer.ndim; i++) {
-        v->length[i] = (size_t)v->buffer.shape[i];
-        v->n *= v->length[i];
-        v->stride[i] = v->itemsize ? v->buffer.strides[i] / v->buffer.itemsize : 0;
-        if (v->length[i] > 1 && v->itemsize && v->buffer.strides[i] % v->buffer.itemsize != 0) {
+        const size_t length = (size_t)v->buffer.shape[i];
+        v->n *= length;
+        if (i < TALLY_DIMS_MAX) {
+            v->length[i] = length;
+            v->stride[i] = v->itemsize ? v->buffer.strides[i] / v->buffer.itemsize : 0;
+        }
+        if (length > 1 && v->itemsize && v->buffer.strides[i] % v->buffer.itemsize != 0) {
             PyErr_SetString(PyExc_ValueError, "strides are no multiples of an element");
             view_release(v);
             return -1;

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, OF_TWO, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, \
-    result_shape, shown_type, values_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, check_torch, dlpack_device, is_torch
+from ._arguments import CHOICES, NO_IDENTITY, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
+    shown_type, values_of, way_of
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, dlpack_device, \
+    is_torch, layouts, wrap_numpy
+from ._backend import Backend
 from ._products import products
 
 _CUDA = 2
@@ -44,80 +46,16 @@ def is_on_gpu(x: Any) -> bool:
     return place is not None and place[0] == _CUDA
 
 
-class GpuArray(NamedTuple):
-    """An array on a GPU, or a view of one: `array` has the memory, and `shape` and `strides` are the view's."""
+class _Layout:
+    """A layout of addresses of a device, of which NumPy makes an array."""
 
-    backend: Any  # a Gpu
-    type: str  # of an element: one of _KINDS
-    address: int
-    shape: tuple[int, ...]
-    strides: Strides  # in elements
-    number: int  # the device's
-    array: Any
-
-    @property
-    def spec(self) -> str:
-        return f"cuda:{self.number}"
-
-    def is_contiguous(self) -> bool:
-        return self.has_strides_of(range(len(self.shape)))
-
-    def is_dense(self) -> bool:
-        """Return whether the elements fill their memory, in whichever order of the dimensions."""
-        return self.has_strides_of(sorted(range(len(self.shape)), key=lambda d: -self.strides[d]))
-
-    def has_strides_of(self, order: Sequence[int]) -> bool:
-        """Return whether the elements lie side by side, if the dimensions are taken in that order."""
-        step = 1
-        for d in reversed(order):
-            if self.shape[d] != 1 and self.strides[d] != step:
-                return False
-            step *= self.shape[d]
-        return True
-
-    def as_type(self, kind: str) -> GpuArray:
-        """A copy whose elements are of another type; not of a view."""
-        if kind == self.type:
-            return self
-        if self.type in PART and kind == "bool":
-            return as_gpu_array(self.array != 0)
-        return as_gpu_array(self.backend.cast(self.array, name_of(kind)))
-
-    def conjugate(self) -> GpuArray:
-        """A copy of conjugates; not of a view."""
-        return as_gpu_array(self.backend.conjugate(self.array))
-
-    def two(self) -> tuple[GpuArray, GpuArray]:
-        """The parts of complex elements as two arrays."""
-        part = PART[self.type]
-        real = self._replace(type=part, strides=tuple([2 * s for s in self.strides]))
-        return real, real._replace(address=self.address + _SIZE[part])
-
-    def pairs(self, is_swapped: bool = False) -> GpuArray:
-        """Complex elements as real ones, with a last dimension of the two parts, the imaginary one first if `is_swapped`."""
-        part = PART[self.type]
-        return self._replace(type=part, shape=(*self.shape, 2), strides=(*(2 * s for s in self.strides), -1 if is_swapped else 1),
-                             address=self.address + (_SIZE[part] if is_swapped else 0))
-
-    def moved(self, axis: int) -> GpuArray:
-        """With an axis behind all others."""
-        a, shape, strides = axis % len(self.shape), self.shape, self.strides
-        return self._replace(shape=(*shape[:a], *shape[a + 1:], shape[a]), strides=(*strides[:a], *strides[a + 1:], strides[a]))
-
-    def expanded(self, at: int, count: int) -> GpuArray:
-        """With so many dimensions of length 1 in front of dimension `at`."""
-        return self._replace(shape=(*self.shape[:at], *(1,) * count, *self.shape[at:]),
-                             strides=(*self.strides[:at], *(1,) * count, *self.strides[at:]))
-
-    def broadcast(self, shape: tuple[int, ...], what: str) -> GpuArray:
-        more = len(shape) - len(self.shape)
-        if more < 0 or any(a not in (1, b) for a, b in zip(self.shape, shape[max(0, more):])):
-            raise ValueError(f"{what} of shape {tuple(self.shape)} is not broadcast to {tuple(shape)}")
-        return self._replace(shape=tuple(shape), strides=(0,) * more + tuple(
-            0 if a == 1 != b else s for a, b, s in zip(self.shape, shape[more:], self.strides)))
+    def __init__(self, address: int, shape: Strides, strides: Strides, kind: str):
+        size = _SIZE[kind]
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "strides": tuple([s * size for s in strides]),
+                                    "typestr": DTYPE[kind].str, "version": 3}
 
 
-def as_gpu_array(x: Any, device: str | None = None) -> GpuArray:
+def as_gpu_array(x: Any, device: str | None = None) -> Operand:
     """An array on a GPU, where it is reduced."""
     if device is not None:
         raise ValueError("an array on a GPU is reduced there: leave device= alone")
@@ -132,31 +70,22 @@ def as_gpu_array(x: Any, device: str | None = None) -> GpuArray:
     name = backend.name(x)
     if name not in _KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
-    address, shape, strides, number = backend.layout(x)
-    return GpuArray(backend, _KINDS[name], address, shape, strides, number, x)
+    kind, (address, shape, strides, number) = _KINDS[name], backend.layout(x)
+    return Operand(np.asarray(_Layout(address, shape, strides, kind)), kind, True, wrap_numpy, False, backend, x, number)
 
 
-def _beside(x: Any, t: GpuArray, what: str) -> GpuArray:
-    """A further array, which must be of the same library and on the same device."""
-    other = as_gpu_array(x) if is_on_gpu(x) else None
-    if other is None or other.backend is not t.backend or other.number != t.number:
-        raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
-                        f"{t.backend.how_to_bring(t.number)}")
-    return other
+def _in_order(t: Operand) -> Operand:
+    return t if t.array.flags.c_contiguous else as_gpu_array(t.backend.contiguous(t.there))
 
 
-def _in_order(t: GpuArray) -> GpuArray:
-    return t if t.is_contiguous() else as_gpu_array(t.backend.contiguous(t.array))
-
-
-def as_gpu_pair(a: Any, b: Any, device: str | None) -> tuple[GpuArray, GpuArray]:
+def as_gpu_pair(a: Any, b: Any, device: str | None) -> tuple[Operand, Operand]:
     """Two arrays on one GPU, as elements of one type."""
     if is_on_gpu(a):
         left = as_gpu_array(a, device)
-        right = _beside(b, left, "the second array")
+        right = left.backend.beside(b, left, "the second array")
     else:
         right = as_gpu_array(b, device)
-        left = _beside(a, right, "the first array")
+        left = right.backend.beside(a, right, "the first array")
     if left.type == right.type:
         return left, right
     if "bf16" in (left.type, right.type):
@@ -359,8 +288,8 @@ class _Made:
         self.value: Any = None  # of the last reduction, and ...
         self.prepared: _Prepared | None = None  # ... how that is launched again
 
-    def has(self, t: GpuArray | None) -> bool:
-        return t is None or any(a is t.array for a in self.more)
+    def has(self, t: Operand | None) -> bool:
+        return t is None or any(a is t.there for a in self.more)
 
 
 _made: contextvars.ContextVar[_Made | None] = contextvars.ContextVar("tally_made", default=None)
@@ -390,24 +319,25 @@ def _call_on_tensor(function: Callable[..., Any], names: tuple[str, ...] | None,
     return value
 
 
-def _prepare(p: _core.Problem, t: GpuArray, call: Call, y: GpuArray | None, value: Any,
+def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value: Any,
              gather: Callable[..., Any] | None = None) -> None:
     """Notes how a reduction that has just been made is launched again: to one value for each result, or to several of one
     dtype that are gathered."""
     made, mask = _made.get(), call.mask
-    if made is None or made.x is not t.array or not (made.has(y) and made.has(mask)) or 0 in t.shape or t.type in PART:
+    if made is None or made.x is not t.there or not (made.has(y) and made.has(mask)) or 0 in t.shape or t.type in PART:
         return
     name, *others = (name_of(shown_type(*what, t.type)) for what in values_of(p))
     if any(other != name for other in others) or None not in (y, mask):
         return
     made.value = value
     shape = tuple((value if gather is None else value[0]).shape)
-    if _is_whole(p, t, call.axes, y, mask):
+    arrays = layouts(t, y, mask)
+    if _is_whole(p, call.axes, arrays):
         room = _RESULT
-        prepared, size = p.prepare("whole", (math.prod(t.shape),), False, t.spec, room)
+        prepared, size = p.prepare(t.array.size, None, None, 0, None, t.spec, room)
     else:
         room = -(-math.prod(shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
-        prepared, size = p.prepare("axes", _shape_of(t, call.axes, y, mask), mask is not None, t.spec, room)
+        prepared, size = _prepared_along(p, t.spec, call.axes, arrays, None, room)
     values = 1 + len(others)
     made.prepared = _Prepared(t.backend, t.number, prepared, size, name, shape, room * values, values, gather, mask is not None)
 
@@ -425,31 +355,31 @@ class _Plan(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
-    prepared, size = p.prepare("whole", (n,), False, spec, _RESULT)
+    prepared, size = p.prepare(n, None, None, 0, None, spec, _RESULT)
     return _Plan(prepared, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p)), size)
 
 
-def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None, means: int = 0) -> tuple[Any, ...]:
-    """Return the shape that Problem.prepare() takes for a reduction along axes. It leaves out dimensions of length 1 if there
-    are too many for the engine."""
-    keep = [d for d, n in enumerate(t.shape) if n != 1] if len(t.shape) > MOST_DIMS else list(range(len(t.shape)))
-    if len(keep) > MOST_DIMS:
-        raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
-    lengths, x, ys, masks = (None if s is None else tuple([s[d] for d in keep]) for s in
-                             (t.shape, t.strides, None if y is None else y.strides, None if mask is None else mask.strides))
-    return lengths, x, ys, masks, bits_of([i for i, d in enumerate(keep) if d in axes]), means
+def _prepared_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: Layouts, parts: tuple[Any, ...] | None,
+                    apart: int) -> tuple[Any, int]:
+    """Prepares a reduction along axes. It leaves out dimensions of length 1 if there are too many for the engine."""
+    x, y, mask = arrays
+    if x.ndim > MOST_DIMS:
+        lone = tuple(d for d, n in enumerate(x.shape) if n == 1)
+        if x.ndim - len(lone) > MOST_DIMS:
+            raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
+        axes = tuple(d - sum(l < d for l in lone) for d in axes if d not in lone)
+        x, y, mask = x.squeeze(lone), None if y is None else y.squeeze(lone), None if mask is None else mask.squeeze(lone)
+    return p.prepare(x, y, mask, bits_of(axes), parts, spec, apart)
 
 
-def _is_whole(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None) -> bool:
+def _is_whole(p: _core.Problem, axes: tuple[int, ...], arrays: Layouts) -> bool:
     """Return whether the one result is of elements that lie side by side, in an order that will do."""
-    if len(axes) != len(t.shape) or mask is not None:
+    x, y, mask = arrays
+    if len(axes) != x.ndim or mask is not None:
         return False
-    flat = t.is_contiguous() or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and t.is_dense())
-    return flat and (y is None or y.strides == t.strides)
-
-
-def _address(t: GpuArray | None) -> int:
-    return 0 if t is None else t.address
+    flat = x.flags.c_contiguous or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and
+                                    x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d])).flags.c_contiguous)
+    return flat and (y is None or y.strides == x.strides)
 
 
 def _one_of(out: Any) -> Any:
@@ -462,7 +392,7 @@ def _one_of(out: Any) -> Any:
 class _Rows:
     """An array as rows: the reduced elements of each result side by side."""
 
-    def __init__(self, t: GpuArray, axes: tuple[int, ...]):
+    def __init__(self, t: Operand, axes: tuple[int, ...]):
         shape = t.shape
         kept = [d for d in range(len(shape)) if d not in axes]
         self.t, self.order = t, [*kept, *sorted(axes)]
@@ -472,47 +402,48 @@ class _Rows:
     def of(self, x: Any) -> Any:
         """An array that is broadcast to the shape, as rows."""
         t = self.t
-        return t.backend.as_rows(x, tuple(t.shape), self.order, *self.sizes) if t.shape else x.reshape(1, 1)
+        return t.backend.as_rows(x, t.shape, self.order, *self.sizes) if t.shape else x.reshape(1, 1)
 
     def back(self, value: Any, keepdims: bool) -> Any:
         return value.reshape(result_shape(self.t.shape, self.axes, keepdims))
 
 
-class Gpu:
+class Gpu(Backend):
     """The backends' common part: all that _reduce.py calls, made of the library's functions, which Torch and CuPy name alike."""
 
-    if TYPE_CHECKING:
-        def __getattr__(self, name: str) -> Any: ...  # the library's functions
+    def as_type(self, t: Operand, kind: str) -> Operand:
+        """A copy whose elements are of another type; not of a view."""
+        return as_gpu_array(t.there != 0 if t.type in PART and kind == "bool" else self.cast(t.there, name_of(kind)))
 
-    def check_out(self, out: Any, t: GpuArray) -> tuple[Any, str | None]:
+    def conjugated(self, t: Operand) -> Operand:
+        """A copy of conjugates; not of a view."""
+        return as_gpu_array(self.conjugate(t.there))
+
+    def check_out(self, out: Any, t: Operand) -> tuple[Any, str | None]:
         """out= and its type; errors are deliver()'s."""
         out = _one_of(out)
         return out, as_gpu_array(out).type if is_on_gpu(out) else None
 
-    def mask(self, where: Any, t: GpuArray) -> GpuArray | None:
-        if where is None or where is True:
-            return None
-        mask = _beside(where, t, "where=")
-        if mask.type != "bool":
-            raise TypeError(f"where= is an array of bool, not of {name_of(mask.type)}")
-        return mask.broadcast(t.shape, "where=")
+    def beside(self, a: Any, t: Operand, what: str) -> Operand:
+        """A further array, which must be of the same library and on the same device."""
+        other = as_gpu_array(a) if is_on_gpu(a) else None
+        if other is None or other.backend is not self or other.number != t.number:
+            raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
+                            f"{self.how_to_bring(t.number)}")
+        return other
 
-    def means(self, mean: Any, t: GpuArray, axes: tuple[int, ...]) -> Any:
-        """mean= as doubles, or complex numbers of doubles, one for each result."""
-        about, shape = _beside(mean, t, "mean="), kept_shape(t.shape, axes)
-        more = len(shape) - len(about.shape)
-        if more < 0 or any(a not in (1, b) for a, b in zip(about.shape, shape[more:])):
-            raise ValueError(f"mean= has shape {tuple(about.shape)}, the mean with keepdims=True {shape}")
-        if about.type in ("i64", "u64") or (about.type in PART and t.type not in PART):
-            raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(about.type)}")
-        rows = self.as_rows(mean, shape, range(len(shape)), 1, math.prod(shape)) if shape else mean
-        return self.contiguous(self.cast(rows, "complex128" if t.type in PART else "float64"))
+    def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Any:
+        """mean= as doubles, or complex numbers of doubles, of a shape. (Whether doubles hold integers, only a wait would tell.)"""
+        if t.type in ("i64", "u64"):
+            raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(t.type)}")
+        rows = self.as_rows(t.there, shape, range(len(shape)), 1, math.prod(shape)) if shape else t.there
+        return self.contiguous(self.cast(rows, name_of(kind)))
 
     # ---- Reductions
 
-    def launch_whole(self, p: _core.Problem, t: GpuArray, y: GpuArray | None) -> list[Any]:
-        """The values of all elements, as arrays of no dimensions."""
-        number, plan = t.number, _plan(p, t.type, math.prod(t.shape), t.spec)
+    def launch_whole(self, p: _core.Problem, t: Operand, x: Layout, y: Layout | None = None) -> list[Any]:
+        """The values of all elements, as arrays of no dimensions. x: those of t, or their parts."""
+        number, plan = t.number, _plan(p, t.type, x.size, t.spec)
         work = self.empty((plan.size,), "uint8", number)
         if len(plan.names) == 1:
             name = plan.names[0]
@@ -521,53 +452,49 @@ class Gpu:
         else:
             results = self.empty((_RESULT * len(plan.names),), "uint8", number)
             values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(plan.names)]
-        _core.launch(plan.prepared, t.address, _address(y), 0, self.address(work), self.stream(number),
+        _core.launch(plan.prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number),
                      (self.address(results),), 0)
         checks = _checks.get()
         if checks is not None:
             checks.append(_Statuses(self, self.view(results, "uint8"), values_of(p), False))
         return values
 
-    def launch(self, p: _core.Problem, prepared: tuple[Any, int], t: GpuArray, y: GpuArray | None, mask: int,
-               outs: Sequence[Any]) -> None:
+    def launch(self, p: _core.Problem, prepared: tuple[Any, int], number: int, arrays: Layouts, outs: Sequence[Any]) -> None:
+        """Launches a reduction of x, y and the mask."""
         checks = _checks.get()
         # (Of minmax nothing can go wrong, and nothing is written of it.)
-        work = (self.empty if checks is None else self.zeros)((prepared[1] + _OUTCOME,), "uint8", t.number)
+        work = (self.empty if checks is None else self.zeros)((prepared[1] + _OUTCOME,), "uint8", number)
         at = self.address(work)
-        _core.launch(prepared[0], t.address, _address(y), mask, at + _OUTCOME, self.stream(t.number),
-                     tuple([self.address(o) for o in outs]), 0 if checks is None else at)
+        x, y, mask = map(address_of, arrays)
+        _core.launch(prepared[0], x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
+                     0 if checks is None else at)
         if checks is not None:
             checks.append(_Statuses(self, work, values_of(p), True))
 
-    def along(self, p: _core.Problem, t: GpuArray, call: Call, *, y: GpuArray | None = None, is_swapped: bool = False) -> list[Any]:
+    def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, is_swapped: bool = False) -> list[Any]:
         """The values of a problem along axes, as new arrays. `y`: the second array of a dot product, of t's shape;
         `is_swapped`: the real parts of t's elements meet the imaginary ones of y's."""
-        axes, mask, what = call.axes, call.mask, values_of(p)
-        shape, of_parts = t.shape, t.type in PART and what[0][0] in OF_PARTS
+        what, shape = values_of(p), t.shape
+        way = way_of(what[0][0]) if t.type in PART else ""
+        of_parts = way == "parts"
         names = [name_of(complex_of(kind) if of_parts else shown_type(op, kind, t.type)) for op, kind in what]
-        if t.type in PART and what[0][0] in OF_TWO:
-            t, y = t.two()
-        elif t.type in PART:
-            axes = axes if of_parts else (*axes, len(shape))
-            t, y = t.pairs(), None if y is None else y.pairs(is_swapped)
-            mask = None if mask is None else mask._replace(shape=t.shape, strides=(*mask.strides, 0))
-        if not of_parts and call.means is None and _is_whole(p, t, axes, y, mask):
-            values = self.launch_whole(p, t, y)
+        arrays, axes = as_reals(way, layouts(t, y, call.mask), call.axes, is_swapped)
+        if not of_parts and call.means is None and _is_whole(p, axes, arrays):
+            values = self.launch_whole(p, t, *arrays[:2])
             return [v.reshape((1,) * len(shape)) for v in values] if call.keepdims and shape else values
         outs = [self.empty(result_shape(shape, call.axes, call.keepdims), name, t.number) for name in names]
-        means = 0 if call.means is None else self.address(call.means)
-        prepared = p.prepare("axes", _shape_of(t, axes, y, mask, means), mask is not None, t.spec, 0)
-        self.launch(p, prepared, t, y, _address(mask), outs)
+        parts = None if call.means is None else ("means", np.atleast_1d(as_gpu_array(call.means).array).view(np.float64))
+        self.launch(p, _prepared_along(p, t.spec, axes, arrays, parts, 0), t.number, arrays, outs)
         return outs
 
-    def one(self, p: _core.Problem, t: GpuArray, call: Call, *, y: GpuArray | None = None, initial: Any = None) -> Any:
+    def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
         """The only value of a problem, as the caller sees it."""
         ((op, _),) = values_of(p)
         if initial is not None and op not in CHOICES:
             # One more element in front of each result's: of a copy, in rows.
             rows, mask = _Rows(t, call.axes), call.mask
-            copy = as_gpu_array(self.prepend(initial, rows.of(t.array), name_of(t.type)))
-            mask = None if mask is None else as_gpu_array(self.prepend(True, rows.of(mask.array), "bool"))
+            copy = as_gpu_array(self.prepend(initial, rows.of(t.there), name_of(t.type)))
+            mask = None if mask is None else as_gpu_array(self.prepend(True, rows.of(mask.there), "bool"))
             value = rows.back(self.along(p, copy, Call((1,), mask=mask))[0], call.keepdims)
         else:
             value = self.along(p, t, call, y=y)[0]
@@ -578,7 +505,7 @@ class Gpu:
                 _prepare(p, t, call, y, value)
         return self.deliver(op, value, "", t, call)
 
-    def several(self, p: _core.Problem, t: GpuArray, call: Call, gather: Callable[..., Any]) -> Any:
+    def several(self, p: _core.Problem, t: Operand, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
         results = self.along(p, t, call)
         if call.mask is not None and any(op in NO_IDENTITY for op, _ in values_of(p)):
@@ -589,7 +516,7 @@ class Gpu:
             _prepare(p, t, call, None, value, gather)
         return value
 
-    def deliver(self, op: str, value: Any, kind: str, t: GpuArray, call: Call) -> Any:
+    def deliver(self, op: str, value: Any, kind: str, t: Operand, call: Call) -> Any:
         """A result as the caller sees it: converted, or in out=."""
         if call.wanted is not None:
             value = self._converted(op, value, call.wanted)
@@ -613,8 +540,8 @@ class Gpu:
             checks.append(_Fits(self, fits, f"the exact {op} does not fit {name_of(kind)}"))
         return self.cast(self.where(fits, number, 0), name_of(kind))
 
-    def _write_out(self, out: Any, value: Any, t: GpuArray, op: str) -> Any:
-        place = _beside(out, t, "out=")
+    def _write_out(self, out: Any, value: Any, t: Operand, op: str) -> Any:
+        place = self.beside(out, t, "out=")
         if tuple(out.shape) != tuple(value.shape):
             raise ValueError(f"out= has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
         from_, to = _KINDS[self.name(value)], place.type
@@ -631,9 +558,9 @@ class Gpu:
 
     # ---- Complex numbers
 
-    def complex_product(self, t: GpuArray, call: Call, kind: str, initial: complex | None) -> Any:
+    def complex_product(self, t: Operand, call: Call, kind: str, initial: complex | None) -> Any:
         form, mask, name = _Rows(t, call.axes), call.mask, name_of(kind)
-        rows, mask = self.cast(form.of(t.array), name), None if mask is None else form.of(mask.array)
+        rows, mask = self.cast(form.of(t.there), name), None if mask is None else form.of(mask.there)
         if initial is not None:
             rows = self.prepend(initial, rows, name)
             mask = None if mask is None else self.prepend(True, mask, "bool")
@@ -645,77 +572,62 @@ class Gpu:
 
     # ---- Segments and groups
 
-    def _beside_in_order(self, a: Any, t: GpuArray, what: str) -> GpuArray:
+    def _beside_in_order(self, a: Any, t: Operand, what: str) -> Operand:
         """An array of one dimension and side by side, on the same GPU, that says where parts are."""
-        places = _beside(a, t, f"the array of {what}")
+        places = self.beside(a, t, f"the array of {what}")
         if len(places.shape) != 1 or places.type in FLOATS or places.type in PART:
             raise TypeError(f"{what} are an array of integers of one dimension")
         return _in_order(places)
 
-    def offsets(self, offsets: Any, t: GpuArray) -> tuple[GpuArray, int]:
+    def offsets(self, offsets: Any, t: Operand) -> tuple[Operand, int]:
         places = self._beside_in_order(offsets, t, "offsets")
         if places.shape[0] == 0 or places.type not in ("i32", "i64"):
             raise TypeError("offsets are int32 or int64, and one more than there are segments")
         return places, places.shape[0] - 1
 
-    def segments(self, p: _core.Problem, t: GpuArray, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
-        if isinstance(places, int):
-            n, shape, strides = t.shape[axis], t.shape, t.strides
-            cut = t._replace(shape=(*shape[:axis], count, n // count, *shape[axis + 1:]),
-                             strides=(*strides[:axis], n // count * strides[axis], strides[axis], *strides[axis + 1:]))
-            results = self.along(p, cut, Call((axis + 1,)))
-            if n == 0:
-                results = self._filled(values_of(p), results, self.zeros((1,), "int64", t.number), t, fill)
-        else:
-            shape = (count, places.address, _SIZE[places.type])
-            results = self._by_parts(p, t, axis, count, "segments", shape, 0, fill is not None)
-            if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)):
-                counts = (places.array[1:] - places.array[:-1]).reshape(count, *(1,) * (len(t.shape) - 1 - axis))
-                results = self._filled(values_of(p), results, counts, t, fill)
+    def segments(self, p: _core.Problem, t: Operand, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
+        is_equal = isinstance(places, int)
+        parts = ("segments", places if is_equal else places.array)
+        results = self._by_parts(p, t, axis, count, parts, None, fill is not None)
+        if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)) and not (is_equal and t.shape[axis]):
+            lengths = self.zeros((count,), "int64", t.number) if is_equal else places.there[1:] - places.there[:-1]
+            results = self._filled(values_of(p), results, lengths.reshape(count, *(1,) * (len(t.shape) - 1 - axis)), t, fill)
         return [self.deliver(op, result, "", t, call) for (op, _), result in zip(values_of(p), results)]
 
-    def ids(self, ids: Any, t: GpuArray) -> GpuArray:
+    def ids(self, ids: Any, t: Operand) -> Operand:
         return self._beside_in_order(ids, t, "ids")
 
-    def greatest_id(self, ids: GpuArray) -> int:
+    def greatest_id(self, ids: Operand) -> int:
         """The greatest id, or -1. The shape of results hangs on it, so this is waited for."""
         if ids.shape[0] == 0:
             return -1
-        greatest = self.to_host(self.launch_whole(problem(("max",), ids.type), ids, None)[0])
+        greatest = self.to_host(self.launch_whole(problem(("max",), ids.type), ids, ids.array)[0])
         return int.from_bytes(greatest, sys.byteorder, signed=ids.type[0] == "i")
 
-    def groups(self, p: _core.Problem, t: GpuArray, axis: int, ids: GpuArray, count: int, mask: GpuArray | None,
+    def groups(self, p: _core.Problem, t: Operand, axis: int, ids: Operand, count: int, mask: Operand | None,
                skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
-        if mask is not None:
-            if tuple(mask.array.shape) != (t.shape[axis],):
-                raise ValueError("where= is an array of bool of one dimension, as long as the axis")
-            mask = _in_order(mask)
-        at = _address(mask)
-        shape = (count, ids.address, "u8" if ids.type == "bool" else ids.type, skip_outside, is_sorted)
-        results = self._by_parts(p, t, axis, count, "groups", shape, at, fill is not None)
+        parts = ("groups", ids.array, "u8" if ids.type == "bool" else ids.type, count, skip_outside, is_sorted)
+        results = self._by_parts(p, t, axis, count, parts, mask, fill is not None)
         if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)):
-            counts = self._by_parts(problem(("count",), ids.type), ids, 0, count, "groups", shape, at)[0]
+            counts = self._by_parts(problem(("count",), ids.type), ids, 0, count, parts, mask)[0]
             results = self._filled(values_of(p), results, counts.reshape(count, *(1,) * (len(t.shape) - 1 - axis)), t, fill)
         return [self.deliver(op, result, "", t, call) for (op, _), result in zip(values_of(p), results)]
 
-    def _by_parts(self, p: _core.Problem, t: GpuArray, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
+    def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, parts: tuple[Any, ...], mask: Operand | None,
                   is_filled: bool = False) -> list[Any]:
         """Segments or groups along an axis; the mask is of one dimension, that of the axis. `is_filled`: an index of nothing is
         no error."""
-        if is_filled:
-            token = _checks.set(None)
-            try:
-                return self._by_parts(p, t, axis, count, cut, shape, mask)
-            finally:
-                _checks.reset(token)
-        lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
-        outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
-        of_mask = tuple(int(d == axis) for d in range(len(lengths))) if mask else None
-        prepared = p.prepare(cut, (t.shape, t.strides, None, of_mask, 1 << axis, *shape), mask != 0, t.spec, 0)
-        self.launch(p, prepared, t, None, mask, outs)
-        return outs
+        token = _checks.set(None if is_filled else _checks.get())
+        try:
+            lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
+            outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
+            arrays = t.array, None, beside_axis(None if mask is None else mask.array, t.array, axis)
+            self.launch(p, p.prepare(*arrays, 1 << axis, parts, t.spec, 0), t.number, arrays, outs)
+            return outs
+        finally:
+            _checks.reset(token)
 
-    def _filled(self, what: Sequence[tuple[str, str]], results: list[Any], counts: Any, t: GpuArray, fill: Any) -> list[Any]:
+    def _filled(self, what: Sequence[tuple[str, str]], results: list[Any], counts: Any, t: Operand, fill: Any) -> list[Any]:
         """Put `fill`, or 0, where a result of no elements has no value. `counts` is how many elements each result has, in an
         array that is broadcast to the results."""
         has, checks = counts >= 1, _checks.get()
@@ -945,7 +857,7 @@ def _backend(name: str) -> Any:
 # ---- States ----------------------------------------------------------------------------------------------------------
 
 
-def _holds(kind: str, a: GpuArray) -> bool:
+def _holds(kind: str, a: Operand) -> bool:
     """Return whether a type holds all elements of an array; those of 64-bit integers are looked at, which is waited for."""
     if not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe"):
         return False
@@ -959,7 +871,7 @@ def _holds(kind: str, a: GpuArray) -> bool:
 def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
     """Feeds a state an array's elements in C order, brought to a type that holds them exactly; waits for it."""
     t = as_gpu_array(x)
-    both: tuple[GpuArray, ...] = (t,) if y is None else (t, _beside(y, t, "the second array"))
+    both: tuple[Operand, ...] = (t,) if y is None else (t, t.backend.beside(y, t, "the second array"))
     if any(a.shape != t.shape for a in both):
         raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
     kept = []

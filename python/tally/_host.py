@@ -14,10 +14,11 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, OF_TWO, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
-    name_of, problem, result_shape, shown_type, values_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
-    has_other_bytes, holds_all, plain, type_of
+from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, problem, \
+    result_shape, shown_type, values_of, way_of
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Operand, as_host_array, as_reals, beside_axis, cast_exactly, float64_holds, \
+    has_other_bytes, holds_all, layouts, pairs, plain, type_of
+from ._backend import Backend
 from ._products import products
 
 Array = np.ndarray[Any, Any]
@@ -32,12 +33,7 @@ _FEW_GROUPS = 1024  # whose states take elements block by block in little longer
 
 def mask_of(where: Any, shape: tuple[int, ...]) -> Array | None:
     """where= as an array of bool of that shape; None for all of it."""
-    if where is None or where is True:
-        return None
-    mask = where if isinstance(where, bool) else as_host_array(where).array
-    if not isinstance(mask, bool) and mask.dtype != np.bool_:
-        raise TypeError(f"where= is an array of bool, not of {mask.dtype}")
-    return np.broadcast_to(mask, shape)
+    return None if where is None or where is True else HOST.mask_of(as_host_array(where), shape).array
 
 
 def rows_of(array: Array, axes: Sequence[int]) -> Array:
@@ -109,11 +105,6 @@ def store(out: Array, what: tuple[str, str], value: Any) -> None:
         out[...] = value
 
 
-def pairs(array: Array) -> Array:
-    """Complex elements as real ones, with a last dimension of the two parts."""
-    return array[..., None].view(array.real.dtype)
-
-
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array for results; where there is no memory for it, with words that say what for."""
     try:
@@ -162,38 +153,22 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _two(x: Array) -> tuple[Array, Array]:
-    """The parts of complex elements as two arrays."""
-    return x.real, x.imag
-
-
 def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
            device: str | None, way: str = "", is_swapped: bool = False, means: Array | None = None) -> None:
-    """The values of elements that the engine can read. `way`: how complex elements become real ones. Pairs have a further
-    dimension, which is reduced ("pairs"), or is one of the results, too ("parts"); or they are two arrays ("two")."""
-    if way == "two":
-        x, y = _two(x)
-    elif way:
-        axes = axes if way == "parts" else (*axes, x.ndim)
-        x, y = pairs(x), None if y is None else pairs(y)[..., ::-1 if is_swapped else 1]
-        mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
+    """The values of elements that the engine can read. `way`: how complex elements become real ones (as_reals())."""
+    (x, y, mask), axes = as_reals(way, (x, y, mask), axes, is_swapped)
     if len(axes) == x.ndim and mask is means is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
         for o, what, value in zip(outs, values_of(p), p.reduce(x, y, device)):
             store(o, what, value)
     else:
-        means = None if means is None else np.ascontiguousarray(means).view(np.float64)
-        p.axes(x, y, mask, bits_of(axes), outs, device, means)
-
-
-def _way(op: str) -> str:
-    """How an operator's complex elements become real ones (_along())."""
-    return "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
+        parts = None if means is None else ("means", np.ascontiguousarray(means).view(np.float64))
+        p.shaped(x, y, mask, bits_of(axes), parts, outs, device)
 
 
 class _Blocks:
     """A reduction block by block. `is_direct`: the engine reads blocks where they lie, so they are larger, and views."""
 
-    def __init__(self, p: _core.Problem, t: HostArray, call: Call, y: HostArray | None, initial: Any, way: str,
+    def __init__(self, p: _core.Problem, t: Operand, call: Call, y: Operand | None, initial: Any, way: str,
                  is_swapped: bool, is_direct: bool):
         self.p, self.axes, self.device, self.is_direct, self.is_swapped = p, call.axes, call.device, is_direct, is_swapped
         self.way = way
@@ -249,14 +224,11 @@ class _Blocks:
 
         def feed(a: Array, b: Array | None) -> None:
             if of_parts:
-                for state, part in zip(states, _two(a)):
+                for state, part in zip(states, (a.real, a.imag)):
                     state.feed(np.ascontiguousarray(part), None, self.device)
                 return
-            if self.way == "two":
-                a, b = map(np.ascontiguousarray, _two(a))
-            elif self.way:
-                a, b = pairs(a), None if b is None else np.ascontiguousarray(pairs(b)[..., ::-1 if self.is_swapped else 1])
-            states[0].feed(a, b, self.device)
+            (a, b, _), _ = as_reals(self.way, (a, b, None), (), self.is_swapped)
+            states[0].feed(np.ascontiguousarray(a), None if b is None else np.ascontiguousarray(b), self.device)
 
         if self.initial is not None:
             feed(self.initial, None)
@@ -321,8 +293,8 @@ def _check_cast(from_: np.dtype[Any], to: np.dtype[Any]) -> None:
         raise TypeError(f"cannot cast the result from {from_!r} to {to!r} with casting rule 'same_kind'")
 
 
-def _is_apart(out: Array, *arrays: Any) -> bool:
-    return not any(isinstance(a, np.ndarray) and np.may_share_memory(out, a) for a in arrays)
+def _is_apart(out: Array, *arrays: Array) -> bool:
+    return not any(np.may_share_memory(out, a) for a in arrays)
 
 
 def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
@@ -344,10 +316,10 @@ def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Ar
     return values
 
 
-class Host:
+class Host(Backend):
     """The backend. The functions that are the same in Gpu (_gpu.py) are what every backend has."""
 
-    def check_out(self, out: Any, t: HostArray) -> tuple[Array | None, str | None]:
+    def check_out(self, out: Any, t: Operand) -> tuple[Array | None, str | None]:
         """The array that out= is, or a tuple of it, and its type; None for none."""
         if isinstance(out, tuple) and len(out) == 1:
             (out,) = out
@@ -364,26 +336,23 @@ class Host:
         except TypeError:  # (longdouble, which holds all results)
             return out, None
 
-    def mask(self, where: Any, t: HostArray) -> Array | None:
-        return mask_of(where, t.shape)
+    def beside(self, a: Any, t: Operand, what: str) -> Operand:
+        """A further array."""
+        return as_host_array(a)
 
-    def means(self, mean: Any, t: HostArray, axes: tuple[int, ...]) -> Array:
-        """mean= as doubles, or complex numbers of doubles, that are broadcast to the results, reduced axes with length 1."""
-        about, shape = as_host_array(mean), kept_shape(t.shape, axes)
-        if about.type == "bf16" or (about.type in PART and t.type not in PART):
-            raise TypeError(f"mean= is of floats, or of complex numbers as the elements are, not of {name_of(about.type)}")
-        try:
-            return np.broadcast_to(cast_exactly(about.array, DTYPE["c128" if t.type in PART else "f64"]), shape)
-        except ValueError:
-            raise ValueError(f"mean= has shape {about.shape}, the mean with keepdims=True {shape}") from None
+    def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Array:
+        """mean= as doubles, or complex numbers of doubles, of a shape."""
+        if t.type == "bf16":
+            raise TypeError("mean= is of floats, or of complex numbers as the elements are, not of bfloat16")
+        return np.broadcast_to(cast_exactly(t.array, DTYPE[kind]), shape)
 
-    def along(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None,
+    def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None,
               is_swapped: bool = False, into: Array | None = None) -> tuple[Array, ...]:
         """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
         shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
         value."""
-        x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
-        way = _way(what[0][0]) if t.type in PART else ""
+        (x, other, mask), axes, what = layouts(t, y, call.mask), call.axes, values_of(p)
+        way = way_of(what[0][0]) if t.type in PART else ""
         of_parts = way == "parts"
         if into is not None:
             arrays: tuple[Array, ...] = (into,)
@@ -397,7 +366,7 @@ class Host:
             rest = self.along(p, t, call)[0]
             rows, last = np.empty((2, rest.size), rest.dtype), np.empty((1, rest.size), rest.dtype)
             rows[0], rows[1] = initial, rest.ravel()
-            p.axes(rows, None, None, 1, (last,), call.device)
+            p.shaped(rows, None, None, 1, None, (last,), call.device)
             arrays[0][...] = last.reshape(arrays[0].shape)
             return arrays
         is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + (way != "") <= MOST_DIMS
@@ -412,16 +381,16 @@ class Host:
             is_direct = not has_other_bytes(x)
         outs = arrays if way in ("", "two") else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
-            _along(p, x, other, call.mask, axes, outs, call.device, way, is_swapped, call.means)
+            _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
             return arrays
         blocks = _Blocks(p, t, call, y, initial, way, is_swapped, is_direct)
         try:
-            blocks.run(x, other, call.mask, outs, call.means)
+            blocks.run(x, other, mask, outs, call.means)
         finally:
             blocks.progress.end()
         return arrays
 
-    def one(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None) -> Any:
+    def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
         """The only value of a problem, as the caller sees it. That array, or out=, is written where the results lie if it can
         be, else in blocks. (What cannot be written to so is left to deliver(), which says why it cannot.)"""
         ((op, raw),) = values_of(p)
@@ -437,7 +406,7 @@ class Host:
         if out is None:
             into = np.empty(shape, like)
         elif out.flags.writeable and kind != "bf16" and out.shape == result_shape(x.shape, axes, call.keepdims) and \
-                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, x, call.mask, None if y is None else y.array):
+                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, *[a.array for a in (t, call.mask, y) if a is not None]):
             into = out if call.keepdims else np.expand_dims(out, axes)
         if into is None or not into.size:
             (array,) = self.along(p, t, call, y=y, initial=initial)
@@ -446,14 +415,14 @@ class Host:
             self.along(p, t, call, y=y, initial=initial, into=into if of_parts else into.view(DTYPE[raw]))
         else:
             for cut in cuts(shape, range(x.ndim), BLOCK // as_shown.itemsize):
-                mask, means = (None if a is None else a[cut] for a in (call.mask, call.means))
-                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=mask, means=means),
-                                  y=None if y is None else y._replace(array=y.array[cut]), initial=initial)
+                other, mask = [None if a is None else a._replace(array=a.array[cut]) for a in (y, call.mask)]
+                means = None if call.means is None else call.means[cut]
+                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=mask, means=means), y=other, initial=initial)
                 value = cast_results(part[0].view(as_shown), like, op)
                 into[cut] = cast_results(value, into.dtype, op)
         return out if out is not None else self.deliver(op, into, kind, t, call)
 
-    def several(self, p: _core.Problem, t: HostArray, call: Call, gather: Callable[..., Any]) -> Any:
+    def several(self, p: _core.Problem, t: Operand, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
         arrays, what = self.along(p, t, call), values_of(p)
         if call.wanted is None:
@@ -461,7 +430,7 @@ class Host:
         values = _shown_as(what, t.type, arrays, call.wanted)
         return gather(*[self.deliver("", array, kind, t, call._replace(wanted=None)) for array, kind in values])
 
-    def deliver(self, op: str, array: Array, kind: str, t: HostArray, call: Call) -> Any:
+    def deliver(self, op: str, array: Array, kind: str, t: Operand, call: Call) -> Any:
         """A result, whose reduced axes have length 1, as the caller sees it: of the array's library, or in out=."""
         axes, out = call.axes, call.out
         if call.wanted is not None:
@@ -486,10 +455,10 @@ class Host:
         value.real, value.imag = real, imaginary
         return value
 
-    def complex_product(self, t: HostArray, call: Call, kind: str, initial: complex | None) -> Any:
+    def complex_product(self, t: Operand, call: Call, kind: str, initial: complex | None) -> Any:
         """Products of complex numbers: neighbours are multiplied, then neighbours of these, until one is left."""
         dtype, rows = DTYPE[kind], rows_of(t.array, call.axes)
-        masks = None if call.mask is None else rows_of(call.mask, call.axes)
+        masks = None if call.mask is None else rows_of(call.mask.array, call.axes)
         out = np.empty(rows.shape[:t.array.ndim - len(call.axes)], dtype)
         for at in indices(out.shape):
             def elements() -> Iterator[Array]:
@@ -507,7 +476,7 @@ class Host:
 
     # ---- Segments and groups
 
-    def offsets(self, offsets: Any, t: HostArray) -> tuple[Array, int]:
+    def offsets(self, offsets: Any, t: Operand) -> tuple[Array, int]:
         """Return the places where segments begin, and the number of segments."""
         places = np.asarray(as_host_array(offsets).array)
         if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
@@ -516,37 +485,41 @@ class Host:
             places = places.astype(np.int64)
         return np.ascontiguousarray(places), places.size - 1
 
-    def segments(self, p: _core.Problem, t: HostArray, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
+    def segments(self, p: _core.Problem, t: Operand, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
         """The values of segments along an axis: `places` is where they begin, or how many of one length they are."""
 
         def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
             if is_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, call.device):
-                p.segments(contiguous(row, DTYPE[t.type]), None, None, places, out, call.device)
+                p.shaped(contiguous(row, DTYPE[t.type]), None, None, 1, ("segments", places), out, call.device)
 
         def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
-            p.segments(x, None, None, places, out, call.device, axis)
+            p.shaped(x, None, None, 1 << axis, ("segments", places), out, call.device)
 
         def counts() -> Array:
             return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
 
         return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill)
 
-    def ids(self, ids: Any, t: HostArray) -> HostArray:
+    def ids(self, ids: Any, t: Operand) -> Operand:
         return ids_of(ids)
 
-    def greatest_id(self, ids: HostArray) -> int:
+    def greatest_id(self, ids: Operand) -> int:
         if ids.array.size and is_in_order(ids.array):
             return int(problem(("max",), ids.type).reduce(ids.array, None, None)[0])
         return int(self.along(problem(("max",), ids.type), ids, Call((0,)))[0][0]) if ids.array.size else -1
 
-    def groups(self, p: _core.Problem, t: HostArray, axis: int, ids: HostArray, count: int, mask: Array | None,
+    def groups(self, p: _core.Problem, t: Operand, axis: int, ids: Operand, count: int, where: Operand | None,
                skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
         """The values of groups along an axis, by an id for each element."""
         numbers, kind, among = ids.array, "u8" if ids.type == "bool" else ids.type, None
+        mask = None if where is None else where.array
         if count > _MANY_GROUPS and count > 4 * numbers.size:
             among = _occurring(numbers, count, mask, skip_outside)
             numbers, kind, mask = among.numbers, "i64", among.mask
         here = count if among is None else among.found.size
+
+        def groups_of(is_sorted: bool) -> tuple[Any, ...]:
+            return "groups", in_order(numbers), kind, here, skip_outside, is_sorted
 
         def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
@@ -559,23 +532,19 @@ class Host:
                     return
                 except (ValueError, OverflowError):  # which the call below raises, too, with the right numbers in its text
                     pass
-            p.groups(contiguous(row, DTYPE[t.type]), None, None if mask is None else in_order(mask), in_order(numbers), kind, here,
-                     skip_outside, is_sorted, out, call.device)
+            p.shaped(contiguous(row, DTYPE[t.type]), None, mask, 1, groups_of(is_sorted), out, call.device)
 
         def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
-            p.groups(x, None, None if mask is None else in_order(mask), in_order(numbers), kind, here, skip_outside, is_sorted, out,
-                     call.device, axis)
+            p.shaped(x, None, beside_axis(mask, x, axis), 1 << axis, groups_of(is_sorted), out, call.device)
 
         def counts() -> Array:
             elements: Array = np.empty(here, np.uint64)
-            ids = in_order(numbers)
-            problem(("count",), kind).groups(ids, None, None if mask is None else in_order(mask), ids, kind, here, skip_outside,
-                                             False, (elements,), call.device)
+            problem(("count",), kind).shaped(in_order(numbers), None, mask, 1, groups_of(False), (elements,), call.device)
             return elements
 
         return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill, among)
 
-    def _by_rows(self, p: _core.Problem, t: HostArray, axis: int, count: int, call: Call, reduce: Callable[..., None],
+    def _by_rows(self, p: _core.Problem, t: Operand, axis: int, count: int, call: Call, reduce: Callable[..., None],
                  whole: Callable[..., None], counts: Callable[[], Array], fill: Any, among: _Occurring | None = None) -> list[Any]:
         """Segments or groups along an axis: whole(problem, array, results) where the engine reads the array as it lies; else
         reduce(problem, row, results) for each of the rows that lie along the axis. `among`: the only groups with elements, of
@@ -660,8 +629,8 @@ def _segments_by_blocks(p: _core.Problem, row: Array, kind: str, offsets: Any, o
             start = offsets[at]
             end = max(at + 1, int(np.searchsorted(offsets, start + most, "right")) - 1)
             if offsets[end] - start <= most:
-                p.segments(contiguous(row[start:offsets[end]], dtype), None, None, offsets[at:end + 1] - start,
-                           tuple(out[at:end] for out in outs), device)
+                p.shaped(contiguous(row[start:offsets[end]], dtype), None, None, 1, ("segments", offsets[at:end + 1] - start),
+                         tuple(out[at:end] for out in outs), device)
             else:
                 state = _core.State(p)
                 for first in range(int(start), int(offsets[end]), most):
@@ -674,7 +643,7 @@ def _segments_by_blocks(p: _core.Problem, row: Array, kind: str, offsets: Any, o
     return True
 
 
-def ids_of(ids: Any) -> HostArray:
+def ids_of(ids: Any) -> Operand:
     try:
         t = as_host_array(ids)
     except TypeError as error:
@@ -729,7 +698,7 @@ def _spread(p: _core.Problem, what: Sequence[tuple[str, str]], arrays: list[Arra
         missing = int(np.argmax(found[:count] != np.arange(found.size))) if (found != np.arange(found.size)).any() else found.size
         raise ValueError(f"result {missing} has no elements, so there is no {lone}")
     nothing = tuple(np.empty(1, DTYPE[out]) for _, out in values_of(p))
-    p.groups(np.empty(0, DTYPE[kind]), None, None, np.empty(0, np.int64), "i64", 1, False, False, nothing, None)
+    p.shaped(np.empty(0, DTYPE[kind]), None, None, 1, ("groups", np.empty(0, np.int64), "i64", 1, False, False), nothing, None)
     wide = []
     for (name, out), array, value in zip(what, arrays, nothing):
         all_of_them = _full((*array.shape[:-1], count), fill_element(fill, name, out) if name in NO_IDENTITY else value[0])

@@ -96,10 +96,10 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
         raise ValueError("out= is for one value")
     mask = None if where is None else backend.mask(where, t)
     lone = next((name for name, _ in what if name in NO_IDENTITY), None)
-    if lone is not None and (has_empty_result(t.shape, axes) if not isinstance(mask, np.ndarray) else not mask.any(axis=axes).all()):
+    if lone is not None and (has_empty_result(t.shape, axes) if mask is None or mask.backend else not mask.array.any(axis=axes).all()):
         raise ValueError(f"a result of no elements has no {lone}")
     call = Call(axes, keepdims, mask, out, wanted, device, progress)
-    if len(what) == 1 and (lone is None or mask is None or isinstance(mask, np.ndarray)):
+    if len(what) == 1 and (lone is None or mask is None or mask.backend is None):
         return backend.one(p, t, call)
     return backend.several(p, t, call, lambda *values: gather(op, *values))
 

@@ -22,20 +22,20 @@ import numpy as np
 
 from ._arguments import NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
-from ._arrays import PART, HostArray, as_host_array, type_of, wrap_numpy
-from ._gpu import GpuArray, as_gpu_array, as_gpu_pair, is_on_gpu
+from ._arrays import PART, Operand, as_host_array, type_of, wrap_numpy
+from ._gpu import as_gpu_array, as_gpu_pair, is_on_gpu
 from ._host import HOST
 
 
-def backend_of(t: HostArray | GpuArray) -> Any:
-    return HOST if isinstance(t, HostArray) else t.backend
+def backend_of(t: Operand) -> Any:
+    return t.backend or HOST
 
 
 def as_array(x: Any, device: str | None) -> Any:
     """An array of the host, or of a GPU, where it is reduced."""
     if isinstance(x, np.ndarray):
         return as_host_array(x)
-    if isinstance(x, (HostArray, GpuArray)):
+    if isinstance(x, Operand):
         return x
     return as_gpu_array(x, device) if is_on_gpu(x) else as_host_array(x)
 
@@ -90,11 +90,11 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
 def _has_few_chosen(value: Any, mask: Any, axes: tuple[int, ...], ddof: float) -> bool:
     """Return whether some result has no more than `ddof` elements under a mask of the host's. They are counted only if some result is
     NaN. (Nobody waits for a GPU's.)"""
-    if not isinstance(mask, np.ndarray):
+    if mask.backend is not None:
         return False
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fc" and not np.isnan(value).any():
         return False
-    return bool((mask.sum(axis=axes) <= ddof).any())
+    return bool((mask.array.sum(axis=axes) <= ddof).any())
 
 
 def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: bool, ddof: float) -> Any:
@@ -155,7 +155,7 @@ def _products(a: Any, b: Any, layout: _Layout, dtype: Any, out: Any, is_conjugat
     """Sums of products along the last axis of two arrays, as layout(a, b) has them, of one shape. `is_conjugated`: complex
     elements of the first one are."""
     backend, element = backend_of(a), a.type
-    if isinstance(a, HostArray) and a.wrap is wrap_numpy:
+    if a.wrap is wrap_numpy:
         a = a._replace(wrap=b.wrap)
     x, y = layout(a, b)
     out, out_kind = backend.check_out(out, a)

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core, _gpu
 from ._arguments import NO_IDENTITY, real
-from ._arrays import DTYPE, FLOATS, PART, HostArray, as_host_array, holds_all, type_of, wrap_numpy
+from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, holds_all, type_of, wrap_numpy
 from ._host import BLOCK, check_empty, chunks, contiguous, groups_by_blocks, ids_of, in_order, is_in_order, mask_of, shown, \
     store
 from ._operators import Operator
@@ -25,7 +25,7 @@ def kind_of(dtype: Any) -> str:
     return kind
 
 
-def _elements(t: HostArray, kind: str) -> np.dtype[Any]:
+def _elements(t: Operand, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
     if t.type in PART or "bf16" in (t.type, kind) and t.type != kind or \
             t.type != kind and not holds_all(t.array, DTYPE[kind]):
