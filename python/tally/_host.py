@@ -17,7 +17,7 @@ from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, problem, \
     result_shape, shown_type, values_of, way_of
 from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Operand, as_host_array, as_reals, beside_axis, cast_exactly, float64_holds, \
-    has_other_bytes, holds_all, layouts, pairs, plain, type_of
+    has_other_bytes, holds_all, Layouts, layouts, pairs, plain, type_of
 from ._backend import Backend
 from ._products import products
 
@@ -38,6 +38,8 @@ def mask_of(where: Any, shape: tuple[int, ...]) -> Array | None:
 
 def rows_of(array: Array, axes: Sequence[int]) -> Array:
     """A view whose reduced axes lie behind the others, in their order."""
+    if len(axes) == array.ndim:
+        return array
     return array.transpose([*(d for d in range(array.ndim) if d not in axes), *sorted(axes)])
 
 
@@ -45,6 +47,11 @@ def contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
     if dtype == np.bool_ and has_other_bytes(array):
         return np.asarray(np.not_equal(array.view(np.uint8), 0, order="C"))
     return np.asarray(array, dtype, order="C")  # (ascontiguousarray gives a number a dimension)
+
+
+def copied(array: Array, dtype: np.dtype[Any], is_conjugated: bool) -> Array:
+    copy = contiguous(array, dtype)
+    return np.conj(copy) if is_conjugated else copy
 
 
 def is_in_order(array: Array) -> bool:
@@ -57,9 +64,10 @@ def in_order(array: Array) -> Array:
     return contiguous(array, array.dtype.newbyteorder("="))
 
 
-def chunks(array: Array, most: int) -> Iterator[tuple[slice | int, ...]]:
-    """Indices of parts of at most `most` elements, which in their order are the array's C order."""
-    if array.size <= most or array.ndim == 0:
+def chunks(array: Array, most: int, depth: int = -1) -> Iterator[tuple[slice | int, ...]]:
+    """Indices of parts of at most `most` elements, which in their order are the array's C order; or of larger ones, so that only the
+    first `depth` dimensions are cut."""
+    if array.size <= most or array.ndim == 0 or depth == 0:
         yield ()
         return
     step = max(1, most // max(1, array.size // array.shape[0]))
@@ -67,7 +75,7 @@ def chunks(array: Array, most: int) -> Iterator[tuple[slice | int, ...]]:
         if array[at:at + step].size <= most:
             yield (slice(at, at + step),)
         else:
-            for rest in chunks(array[at], most):
+            for rest in chunks(array[at], most, depth - 1):
                 yield (at, *rest)
 
 
@@ -165,82 +173,72 @@ def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes
         p.shaped(x, y, mask, bits_of(axes), parts, outs, device)
 
 
-class _Blocks:
-    """A reduction block by block. `is_direct`: the engine reads blocks where they lie, so they are larger, and views."""
+def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjugated: tuple[bool, bool], initial: Any, way: str,
+               is_swapped: bool, is_direct: bool, outs: tuple[Array, ...]) -> None:
+    """Reduces as rows, each of the elements of one result, block by block; or a longer row alone, by a state. `is_direct`: the engine
+    reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
+    dtype, axes, most = DTYPE[t.type], call.axes, BLOCK // DTYPE[t.type].itemsize
+    x, y, mask = rows_of(arrays[0], axes), *(None if a is None else rows_of(a, axes) for a in arrays[1:])
+    kept, length = x.ndim - len(axes), math.prod([arrays[0].shape[d] for d in axes])
+    first = None if initial is None else np.asarray(initial, dtype).reshape(1)
+    more = {"parts": (2,), "pairs": (1,)}.get(way, ())
+    progress = _Progress(call.progress, x.size)
 
-    def __init__(self, p: _core.Problem, t: Operand, call: Call, y: Operand | None, initial: Any, way: str,
-                 is_swapped: bool, is_direct: bool):
-        self.p, self.axes, self.device, self.is_direct, self.is_swapped = p, call.axes, call.device, is_direct, is_swapped
-        self.way = way
-        self.conjugated = t.is_conjugated, y is not None and y.is_conjugated
-        self.dtype = DTYPE[t.type]
-        self.copied = BLOCK // self.dtype.itemsize
-        self.most = _BETWEEN_REPORTS if is_direct else self.copied
-        self.initial = None if initial is None else np.asarray(initial, self.dtype).reshape(1)
-        self.progress = _Progress(call.progress, t.array.size)
+    def copies(a: Array, b: Array | None) -> tuple[Array, Array | None]:
+        return copied(a, dtype, conjugated[0]), None if b is None else copied(b, dtype, conjugated[1])
 
-    def run(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
-        kept = [d for d in range(x.ndim) if d not in self.axes and x.shape[d] > 1]
-        if x.size <= self.most:
-            self.block(x, y, mask, outs, means)
-            self.progress.add(x.size)
-        elif not kept:
-            self.single(x, y, mask, outs, means)
-        else:
-            for cut in cuts(x.shape, kept, self.most):
-                y_there, mask_there, means_there = [None if a is None else a[cut] for a in (y, mask, means)]
-                self.run(x[cut], y_there, mask_there, tuple(o[cut] for o in outs), means_there)
+    def as_rows(a: Array | None, one: Any) -> Array | None:
+        if a is None:
+            return None
+        rows = np.ascontiguousarray(a).reshape(math.prod(a.shape[:a.ndim - len(axes)]), length)
+        return rows if first is None else np.concatenate([np.broadcast_to(one, (len(rows), 1)), rows], axis=1)
 
-    def copy(self, x: Array, is_conjugated: bool) -> Array:
-        copy = contiguous(x, self.dtype)
-        return np.conj(copy) if is_conjugated else copy
-
-    def block(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
-        axes = self.axes
-        if not self.is_direct:
-            x, y = self.copy(x, self.conjugated[0]), None if y is None else self.copy(y, self.conjugated[1])
-        if self.initial is None and x.ndim + (self.way != "") <= MOST_DIMS:
-            _along(self.p, x, y, mask, axes, outs, self.device, self.way, self.is_swapped, means)
-            return
-        # As rows: the reduced elements of each result side by side, the initial value before them.
-        count, length = math.prod([n for d, n in enumerate(x.shape) if d not in axes]), math.prod([x.shape[d] for d in axes])
-
-        def as_rows(a: Array, first: Any) -> Array:
-            body = rows_of(a, axes).reshape(count, length)
-            return np.ascontiguousarray(body) if first is None else np.concatenate([np.broadcast_to(first, (count, 1)), body], axis=1)
-
-        x, y = as_rows(x, self.initial), None if y is None else as_rows(y, None)
-        mask = None if mask is None else as_rows(mask, None if self.initial is None else True)
-        more = {"parts": (2,), "pairs": (1,)}.get(self.way, ())
-        results = tuple(np.empty((count, 1, *more), o.dtype) for o in outs)
-        _along(self.p, x, y, mask, (1,), results, self.device, self.way, self.is_swapped, means)
+    def block(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
+        reduced = len(axes)
+        if not is_direct:
+            reduced = 1
+            a, y = copies(x, y)
+            x, y, mask = as_rows(a, first), as_rows(y, None), as_rows(mask, True)  # type: ignore[assignment]
+        shape = (*x.shape[:x.ndim - reduced], *(1,) * reduced, *more)
+        results = tuple(np.empty(shape, o.dtype) for o in outs)
+        _along(p, x, y, mask, tuple(range(x.ndim - reduced, x.ndim)), results, call.device, way, is_swapped, means)
         for o, r in zip(outs, results):
             o[...] = r.reshape(o.shape)
+        progress.add(x.size)
 
-    def single(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
-        """One result of more elements than a block has."""
-        of_parts = self.way == "parts"
-        states = [_core.State(self.p if means is None else self.p.about(means.item())) for _ in range(1 + of_parts)]
+    def single(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
+        of_parts = way == "parts"
+        states = [_core.State(p if means is None else p.about(means.item())) for _ in range(1 + of_parts)]
 
         def feed(a: Array, b: Array | None) -> None:
-            if of_parts:
-                for state, part in zip(states, (a.real, a.imag)):
-                    state.feed(np.ascontiguousarray(part), None, self.device)
-                return
-            (a, b, _), _ = as_reals(self.way, (a, b, None), (), self.is_swapped)
-            states[0].feed(np.ascontiguousarray(a), None if b is None else np.ascontiguousarray(b), self.device)
+            (a, b, _), _ = as_reals(way, (a, b, None), (), is_swapped)
+            for i, state in enumerate(states):
+                state.feed(np.ascontiguousarray(a[..., i] if of_parts else a), None if b is None else np.ascontiguousarray(b), call.device)
 
-        if self.initial is not None:
-            feed(self.initial, None)
-        for at in chunks(x, 8 * self.copied if self.is_direct else self.copied):
-            a, b = self.copy(x[at], self.conjugated[0]), None if y is None else self.copy(y[at], self.conjugated[1])
+        if first is not None:
+            feed(first, None)
+        for at in chunks(x, 8 * most if is_direct else most):
+            a, b = copies(x[at], None if y is None else y[at])
             if mask is not None:
                 a, b = a[mask[at]], None if b is None else b[mask[at]]
             feed(a, b)
-            self.progress.add(x[at].size)
+            progress.add(x[at].size)
         for i, state in enumerate(states):
-            for o, what, value in zip(outs, values_of(self.p), state.value()):
+            for o, what, value in zip(outs, values_of(p), state.value()):
                 store(o[..., i:i + 1] if of_parts else o, what, value)
+
+    largest = _BETWEEN_REPORTS if is_direct else most
+    try:
+        if x.size <= largest:
+            block(x, y, mask, call.means, outs)
+            return
+        means, outs = None if call.means is None else call.means.squeeze(axes), tuple([o.squeeze(axes) for o in outs])
+        for at in chunks(x, largest, kept):
+            cut: list[Any] = [None if a is None else a[at] for a in (x, y, mask, means)]
+            reduce: Callable[..., None] = block if x[at].size <= largest else single
+            reduce(*cut, tuple([o[(*at, ...)] for o in outs]))
+    finally:
+        progress.end()
 
 
 # ---- 64-bit integers among floats ------------------------------------------------------------------------------------
@@ -383,11 +381,12 @@ class Host(Backend):
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
             _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
             return arrays
-        blocks = _Blocks(p, t, call, y, initial, way, is_swapped, is_direct)
-        try:
-            blocks.run(x, other, mask, outs, call.means)
-        finally:
-            blocks.progress.end()
+        conjugated, fits = (t.is_conjugated, y is not None and y.is_conjugated), x.ndim + (way != "") <= MOST_DIMS
+        if initial is None and not is_direct and fits and x.size * DTYPE[t.type].itemsize <= BLOCK:
+            x, other = copied(x, DTYPE[t.type], conjugated[0]), None if other is None else copied(other, DTYPE[t.type], conjugated[1])
+            _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
+        else:
+            _by_blocks(p, t, call, (x, other, mask), conjugated, initial, way, is_swapped, is_direct, outs)
         return arrays
 
     def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
@@ -488,17 +487,13 @@ class Host(Backend):
     def segments(self, p: _core.Problem, t: Operand, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
         """The values of segments along an axis: `places` is where they begin, or how many of one length they are."""
 
-        def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
-            if is_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, call.device):
-                p.shaped(contiguous(row, DTYPE[t.type]), None, None, 1, ("segments", places), out, call.device)
-
-        def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
-            p.shaped(x, None, None, 1 << axis, ("segments", places), out, call.device)
+        def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
+            return not t.is_direct and _segments_by_blocks(p, row, t.type, places, out, call.device)
 
         def counts() -> Array:
             return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
 
-        return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill)
+        return self._by_parts(p, t, axis, count, call, lambda: ("segments", places), None, by_blocks, counts, fill)
 
     def ids(self, ids: Any, t: Operand) -> Operand:
         return ids_of(ids)
@@ -518,57 +513,57 @@ class Host(Backend):
             numbers, kind, mask = among.numbers, "i64", among.mask
         here = count if among is None else among.found.size
 
-        def groups_of(is_sorted: bool) -> tuple[Any, ...]:
+        def parts(is_sorted: bool = is_sorted) -> tuple[Any, ...]:
             return "groups", in_order(numbers), kind, here, skip_outside, is_sorted
 
-        def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
+        def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
             orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (all elements at once are sorted for these)
-            if (orders or not lies) and not is_sorted and here <= _FEW_GROUPS and row.nbytes > BLOCK:
-                groups = _core.Groups(p, here)
-                try:
-                    groups_by_blocks(groups, row, t.type, mask, numbers, kind, skip_outside, call.device)
-                    groups.values(out)
-                    return
-                except (ValueError, OverflowError):  # which the call below raises, too, with the right numbers in its text
-                    pass
-            p.shaped(contiguous(row, DTYPE[t.type]), None, mask, 1, groups_of(is_sorted), out, call.device)
-
-        def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
-            p.shaped(x, None, beside_axis(mask, x, axis), 1 << axis, groups_of(is_sorted), out, call.device)
+            if is_sorted or here > _FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
+                return False
+            groups = _core.Groups(p, here)
+            try:
+                groups_by_blocks(groups, row, t.type, mask, numbers, kind, skip_outside, call.device)
+                groups.values(out)
+            except (ValueError, OverflowError):  # which a call for all of the row raises, too, with the right numbers in its text
+                return False
+            return True
 
         def counts() -> Array:
             elements: Array = np.empty(here, np.uint64)
-            problem(("count",), kind).shaped(in_order(numbers), None, mask, 1, groups_of(False), (elements,), call.device)
+            problem(("count",), kind).shaped(in_order(numbers), None, mask, 1, parts(False), (elements,), call.device)
             return elements
 
-        return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill, among)
+        return self._by_parts(p, t, axis, count, call, parts, mask, by_blocks, counts, fill, among)
 
-    def _by_rows(self, p: _core.Problem, t: Operand, axis: int, count: int, call: Call, reduce: Callable[..., None],
-                 whole: Callable[..., None], counts: Callable[[], Array], fill: Any, among: _Occurring | None = None) -> list[Any]:
-        """Segments or groups along an axis: whole(problem, array, results) where the engine reads the array as it lies; else
-        reduce(problem, row, results) for each of the rows that lie along the axis. `among`: the only groups with elements, of
-        which the results are."""
+    def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, call: Call, parts: Callable[[], tuple[Any, ...]],
+                  mask: Array | None, by_blocks: Callable[..., bool], counts: Callable[[], Array], fill: Any,
+                  among: _Occurring | None = None) -> list[Any]:
+        """Segments or groups along an axis: by one call where the engine reads an array of several dimensions as it lies; else row by
+        row, by blocks where by_blocks(problem, row, results) is true. `among`: the only groups with elements, of which the results
+        are."""
         what = values_of(p)
-        rows = t.moved(axis).array
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
         here = count if among is None else among.found.size
-        if t.is_direct and t.array.ndim > 1 and not (t.type == "bool" and has_other_bytes(t.array)):
-            shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
-            results = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
-            whole(p, t.array, tuple(results))
-            arrays = [np.moveaxis(array, axis, -1) for array in results]
-        else:
-            arrays = [empty((*rows.shape[:-1], here), DTYPE[kind]) for _, kind in values_of(p)]
+        is_direct = t.is_direct and not (t.type == "bool" and has_other_bytes(t.array))
+        shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
+        arrays = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
+        if is_direct and t.array.ndim > 1:
+            p.shaped(t.array, None, beside_axis(mask, t.array, axis), 1 << axis, parts(), tuple(arrays), call.device)
+        is_last, rows = axis == t.array.ndim - 1, t.moved(axis).array
+        if not is_last:
+            arrays = [np.moveaxis(array, axis, -1) for array in arrays]
+        if not is_direct or t.array.ndim == 1:
             for at in indices(rows.shape[:-1]):
-                reduce(p, rows[at], tuple(array[at] for array in arrays))
+                row, out = rows[at], tuple([array[at] for array in arrays])
+                if not by_blocks(p, row, out):
+                    p.shaped(row if is_direct else contiguous(row, DTYPE[t.type]), None, mask, 1, parts(), out, call.device)
         if among is None:
             check_empty(what, tuple(arrays), counts, fill)
         else:
             arrays = _spread(p, what, arrays, among.found, count, t.type, fill)
-        is_last = axis == t.array.ndim - 1
         return [t.wrap(value if is_last else np.moveaxis(value, -1, axis), kind)
                 for value, kind in _shown_as(what, t.type, arrays[:len(what)], call.wanted)]
 
