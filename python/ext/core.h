@@ -177,6 +177,19 @@ struct problem_object *core_problem(struct core *core, PyObject *object);
 int core_elements(const struct problem_object *p, PyObject *object, struct view *v);
 int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
               struct view *y);
+/* A call's shape, and where its arrays are held. */
+struct shaped {
+    tally_shape shape;
+    struct view x, y, mask, more, out[TALLY_VALUES_MAX]; /* more: offsets, ids or means */
+    void *place[TALLY_VALUES_MAX];
+};
+/* Gets the arrays and the shape of a call. `parts` as get_parts() has them. `out`: a tuple of results, which have x's
+ * dimensions, of length 1 where they are reduced; or NULL. NULL with an exception where these do not suit each other. */
+struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,
+                          unsigned long axes, PyObject *parts, PyObject *out);
+void core_free_shape(const struct problem_object *p, struct shaped *a);
+/* Gets a tuple of arrays for the problem's values. Returns -1 with an exception if they are not such. */
+int core_results(const struct problem_object *p, PyObject *out, struct shaped *a);
 /* Values as a tuple of numbers; None where there is no value. */
 PyObject *core_values(const struct problem_object *p, const tally_value *value);
 

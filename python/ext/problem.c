@@ -201,13 +201,6 @@ static PyObject *problem_reduce(PyObject *object, PyObject *arguments) {
 
 /* ---- In a shape ------------------------------------------------------------------------------ */
 
-/* A call's shape, and where its arrays are held. */
-struct shaped {
-    tally_shape shape;
-    struct view x, y, mask, more, out[TALLY_VALUES_MAX]; /* more: offsets, ids or means */
-    void *place[TALLY_VALUES_MAX];
-};
-
 /* Gives the arrays back; the shape's lengths and strides stay. */
 static void release_arrays(const struct problem_object *p, struct shaped *a) {
     view_release(&a->x);
@@ -218,12 +211,17 @@ static void release_arrays(const struct problem_object *p, struct shaped *a) {
         view_release(&a->out[i]);
 }
 
+void core_free_shape(const struct problem_object *p, struct shaped *a) {
+    release_arrays(p, a);
+    free(a);
+}
+
 static int refuse(const char *text) {
     PyErr_SetString(PyExc_ValueError, text);
     return -1;
 }
 
-static int get_results(const struct problem_object *p, PyObject *out, struct shaped *a) {
+int core_results(const struct problem_object *p, PyObject *out, struct shaped *a) {
     if (!PyTuple_Check(out) || PyTuple_Size(out) != (Py_ssize_t)p->values)
         return refuse("results do not suit the problem");
     for (size_t i = 0; i < p->values; i++) {
@@ -328,17 +326,14 @@ static int check_shape(const struct problem_object *p, const struct shaped *a) {
     return -1;
 }
 
-/* Gets the arrays and the shape of a call. `out`: a tuple of results, which have x's dimensions, of length 1 where they are
- * reduced; or NULL. NULL with an exception where these do not suit each other. */
-static struct shaped *shaped_get(const struct problem_object *p, PyObject *x, PyObject *y,
-                                 PyObject *mask, unsigned long axes, PyObject *parts,
-                                 PyObject *out) {
+struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,
+                          unsigned long axes, PyObject *parts, PyObject *out) {
     struct shaped *a = calloc(1, sizeof *a);
     if (!a) return (struct shaped *)PyErr_NoMemory();
     a->shape.axes = (uint32_t)axes;
     if (view_get(x, 0, &a->x) == 0 && view_get(y, 0, &a->y) == 0 &&
         view_get(mask, 0, &a->mask) == 0 && get_parts(parts, a) == 0 &&
-        (!out || get_results(p, out, a) == 0) && check_shape(p, a) == 0) {
+        (!out || core_results(p, out, a) == 0) && check_shape(p, a) == 0) {
         a->shape.dims = (unsigned)a->x.buffer.ndim;
         a->shape.length = a->x.length;
         a->shape.x_stride = a->x.stride;
@@ -348,8 +343,7 @@ static struct shaped *shaped_get(const struct problem_object *p, PyObject *x, Py
         a->shape.mask_stride = a->mask.held ? a->mask.stride : NULL;
         return a;
     }
-    release_arrays(p, a);
-    free(a);
+    core_free_shape(p, a);
     return NULL;
 }
 
@@ -362,14 +356,13 @@ static PyObject *problem_shaped(PyObject *object, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "OOOkOOO", &x, &y, &mask, &axes, &parts, &out, &spec))
         return NULL;
     tally_device *device = core_device(spec);
-    struct shaped *a = device ? shaped_get(self, x, y, mask, axes, parts, out) : NULL;
+    struct shaped *a = device ? core_shape(self, x, y, mask, axes, parts, out) : NULL;
     if (!a) return NULL;
     work_begin(&work, a->x.n * a->x.itemsize + a->shape.count * 8);
     tally_status s = tally_reduce_shaped(device, &self->problem, &a->shape, a->x.buffer.buf,
                                          a->y.buffer.buf, a->place);
     s = work_end(&work, s);
-    release_arrays(self, a);
-    free(a);
+    core_free_shape(self, a);
     if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
 }
@@ -418,7 +411,7 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     a->apart = (size_t)apart;
     if (PyLong_Check(x))
         a->n = PyLong_AsSize_t(x);
-    else if ((a->in_shape = shaped_get(self, x, y, mask, axes, parts, NULL)))
+    else if ((a->in_shape = core_shape(self, x, y, mask, axes, parts, NULL)))
         release_arrays(self, a->in_shape);
     if (!PyErr_Occurred() && (a->device = core_device(spec))) {
         const tally_status status = measure(a, &self->problem);

@@ -228,7 +228,6 @@ def _capsule(x: Any) -> Any:
 def from_dlpack(x: Any) -> Operand:
     """An array of another library in the host's memory, taken by DLPack."""
     tensor = _core.Tensor(_capsule(x))
-    code, bits = tensor.info()[2:4]
     array = np.asarray(memoryview(tensor))  # type: ignore[call-overload, unused-ignore]
     wrap: Callable[[Any, str], Any] = wrap_numpy
     if is_torch(x):
@@ -238,7 +237,7 @@ def from_dlpack(x: Any) -> Operand:
 
         def wrap(result: Any, kind: str) -> Any:
             return namespace.asarray(wrap_numpy(np.asarray(result), kind))
-    if code == 4 and bits == 16:
+    if tensor.is_bfloat():
         return Operand(array, "bf16", _is_direct(array), wrap)
     return from_numpy(array, wrap)
 

@@ -78,26 +78,6 @@ def _in_order(t: Operand) -> Operand:
     return t if t.array.flags.c_contiguous else as_gpu_array(t.backend.contiguous(t.there))
 
 
-def as_gpu_pair(a: Any, b: Any, device: str | None) -> tuple[Operand, Operand]:
-    """Two arrays on one GPU, as elements of one type."""
-    if is_on_gpu(a):
-        left = as_gpu_array(a, device)
-        right = left.backend.beside(b, left, "the second array")
-    else:
-        right = as_gpu_array(b, device)
-        left = right.backend.beside(a, right, "the first array")
-    if left.type == right.type:
-        return left, right
-    if "bf16" in (left.type, right.type):
-        raise TypeError(f"bfloat16 goes with bfloat16 only: convert the other, {left.backend.how_to_convert()}")
-    kind = _KINDS[np.result_type(name_of(left.type), name_of(right.type)).name]
-    for each in (left, right):
-        if each.type in ("i64", "u64") and kind not in ("i64", "u64") and not _holds("f64", each):
-            raise TypeError(f"{name_of(each.type)} elements beyond 2^53, which {name_of(kind)} does not hold exactly: convert them, "
-                            f"{left.backend.how_to_convert()}")
-    return left.as_type(kind), right.as_type(kind)
-
-
 # ---- JAX -------------------------------------------------------------------------------------------------------------
 
 
@@ -152,50 +132,34 @@ def _is_jax(a: Any) -> bool:
 # ---- Errors that only the elements show ------------------------------------------------------------------------------
 
 
-class _Statuses(NamedTuple):
-    backend: Any
-    memory: Any  # whose bytes are _RESULT for each of `what`, or one outcome
-    what: tuple[tuple[str, str], ...]
-    is_outcome: bool
-
-    def check(self) -> None:
-        for i, (op, kind) in enumerate(self.what):
-            data = self.backend.to_host(self.memory[_RESULT * i:_RESULT * (i + 1)])
-            at, status, value = struct.unpack("=Qii", data)
-            if status == 0:
-                continue
-            if not self.is_outcome:
-                raise (ValueError(f"attempt to get {op} of an empty sequence") if kind == "u64" else
-                       OverflowError(f"the exact {op} does not fit {kind}"))
-            if value < 0:
-                raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
-            op, kind = self.what[value]
-            raise (ValueError(f"result {at} has no elements, so there is no {op}") if kind == "u64" else
-                   OverflowError(f"result {at}: the exact {op} does not fit {kind}"))
+def _check_statuses(backend: Any, memory: Any, what: tuple[tuple[str, str], ...], is_outcome: bool) -> None:
+    """Raises what one outcome says, or the statuses of results in memory, _RESULT bytes for each of `what`."""
+    for i, (op, kind) in enumerate(what):
+        at, status, value = struct.unpack("=Qii", backend.to_host(memory[_RESULT * i:_RESULT * (i + 1)]))
+        if status == 0:
+            continue
+        if is_outcome and value < 0:
+            raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
+        where, (op, kind) = (f"result {at}: ", what[value]) if is_outcome else ("", (op, kind))
+        if kind != "u64":
+            raise OverflowError(f"{where}the exact {op} does not fit {kind}")
+        raise ValueError(f"result {at} has no elements, so there is no {op}" if is_outcome else f"attempt to get {op} of an empty sequence")
 
 
-class _Fits(NamedTuple):
-    backend: Any
-    fits: Any  # whether each integer fits what it was brought to
-    text: str
-
-    def check(self) -> None:
-        if not all(self.backend.to_host(self.fits)):
-            raise OverflowError(self.text)
+def _check_fits(backend: Any, fits: Any, text: str) -> None:
+    """Raises if an integer does not fit what it was brought to."""
+    if not all(backend.to_host(fits)):
+        raise OverflowError(text)
 
 
-class _HasElements(NamedTuple):
-    backend: Any
-    has: Any  # whether each result has elements
-    op: str
-
-    def check(self) -> None:
-        there = self.backend.to_host(self.has)
-        if not all(there):
-            raise ValueError(f"result {there.index(0)} has no elements, so there is no {self.op}")
+def _check_elements(backend: Any, has: Any, op: str) -> None:
+    """Raises if a result has no elements."""
+    there = backend.to_host(has)
+    if not all(there):
+        raise ValueError(f"result {there.index(0)} has no elements, so there is no {op}")
 
 
-_checks: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("tally_checks", default=None)
+_checks: contextvars.ContextVar[list[Callable[[], None]] | None] = contextvars.ContextVar("tally_checks", default=None)
 
 
 @contextlib.contextmanager
@@ -211,7 +175,7 @@ def checked() -> Iterator[None]:
     >>> with tally.checked():
     ...     total = tally.sum([1, 2, 3])
     """
-    checks: list[Any] = []  # of what has a check()
+    checks: list[Callable[[], None]] = []
     token = _checks.set(checks)
     _core._defer_checks(1)
     try:
@@ -219,8 +183,8 @@ def checked() -> Iterator[None]:
     finally:
         _core._defer_checks(-1)
         _checks.reset(token)
-    for each in checks:
-        each.check()
+    for check in checks:
+        check()
 
 
 # ---- The cache of calls ----------------------------------------------------------------------------------------------
@@ -411,6 +375,32 @@ class _Rows:
 class Gpu(Backend):
     """The backends' common part: all that _reduce.py calls, made of the library's functions, which Torch and CuPy name alike."""
 
+    # ---- What both libraries call the same
+
+    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
+        return self.made("empty", number, name, shape)
+
+    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
+        return self.made("zeros", number, name, shape)
+
+    def arange(self, n: int, x: Any) -> Any:
+        """The numbers below n, where x lies."""
+        return self.made("arange", self.device_of(x), "int64", n)
+
+    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
+        return self.module.moveaxis(self.module.broadcast_to(x, shape), tuple(order), tuple(range(len(order)))).reshape(rows, length)
+
+    def join(self, xs: Sequence[Any]) -> Any:
+        return self.concatenate(xs, 1)
+
+    def prepend(self, number: Any, x: Any, name: str) -> Any:
+        return self.join([self.made("full", self.device_of(x), name, (x.shape[0], 1), number), self.cast(x, name)])
+
+    def stacked_with(self, x: Any, number: Any) -> Any:
+        return self.module.stack([x, self.module.full_like(x, number)])
+
+    # ---- Arguments
+
     def as_type(self, t: Operand, kind: str) -> Operand:
         """A copy whose elements are of another type; not of a view."""
         return as_gpu_array(t.there != 0 if t.type in PART and kind == "bool" else self.cast(t.there, name_of(kind)))
@@ -431,6 +421,13 @@ class Gpu(Backend):
             raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
                             f"{self.how_to_bring(t.number)}")
         return other
+
+    def check_held(self, kind: str, *both: Operand) -> None:
+        """Refuses integers that a type does not hold."""
+        for each in both:
+            if each.type in ("i64", "u64") and kind not in ("i64", "u64") and not _holds("f64", each):
+                raise TypeError(f"{name_of(each.type)} elements beyond 2^53, which {name_of(kind)} does not hold exactly: convert them"
+                                f"{self.how_to_convert}")
 
     def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Any:
         """mean= as doubles, or complex numbers of doubles, of a shape. (Whether doubles hold integers, only a wait would tell.)"""
@@ -456,7 +453,7 @@ class Gpu(Backend):
                      (self.address(results),), 0)
         checks = _checks.get()
         if checks is not None:
-            checks.append(_Statuses(self, self.view(results, "uint8"), values_of(p), False))
+            checks.append(functools.partial(_check_statuses, self, self.view(results, "uint8"), values_of(p), False))
         return values
 
     def launch(self, p: _core.Problem, prepared: tuple[Any, int], number: int, arrays: Layouts, outs: Sequence[Any]) -> None:
@@ -469,7 +466,7 @@ class Gpu(Backend):
         _core.launch(prepared[0], x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
                      0 if checks is None else at)
         if checks is not None:
-            checks.append(_Statuses(self, work, values_of(p), True))
+            checks.append(functools.partial(_check_statuses, self, work, values_of(p), True))
 
     def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, is_swapped: bool = False) -> list[Any]:
         """The values of a problem along axes, as new arrays. `y`: the second array of a dot product, of t's shape;
@@ -537,7 +534,7 @@ class Gpu(Backend):
         fits = (number >= least) & (number <= min(int(limits.max), (1 << 63) - 1))
         checks = _checks.get()
         if checks is not None:
-            checks.append(_Fits(self, fits, f"the exact {op} does not fit {name_of(kind)}"))
+            checks.append(functools.partial(_check_fits, self, fits, f"the exact {op} does not fit {name_of(kind)}"))
         return self.cast(self.where(fits, number, 0), name_of(kind))
 
     def _write_out(self, out: Any, value: Any, t: Operand, op: str) -> Any:
@@ -632,7 +629,7 @@ class Gpu(Backend):
         array that is broadcast to the results."""
         has, checks = counts >= 1, _checks.get()
         if fill is None and checks is not None:
-            checks.append(_HasElements(self, has, next(op for op, _ in what if op in NO_IDENTITY)))
+            checks.append(functools.partial(_check_elements, self, has, next(op for op, _ in what if op in NO_IDENTITY)))
         filled = []
         for (op, kind), result in zip(what, results):
             if op in NO_IDENTITY:
@@ -651,9 +648,12 @@ class Gpu(Backend):
 class Torch(Gpu):
     """PyTorch's arrays."""
 
+    how_to_convert = ", x.to(...)"
+
     def __init__(self) -> None:
         import torch  # type: ignore[import-not-found, unused-ignore]
-        self.torch = torch
+        self.module = self.torch = torch
+        self.where, self.from_parts, self.concatenate, self.take_along = torch.where, torch.complex, torch.cat, torch.take_along_dim
         self.stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", self._stream)
         #: Returns whether a graph captures the stream; it may run beside the stream later.
         self.is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing",
@@ -683,11 +683,8 @@ class Torch(Gpu):
             each = memory[:, :math.prod(shape)].reshape(count, *shape).unbind()
             return [(result.data, address + room * i) for i, result in enumerate(each)]
 
-    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
-        return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
-
-    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
-        return self.torch.zeros(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
+    def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
+        return getattr(self.torch, how)(*arguments, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
 
     def address(self, x: Any) -> int:
         return int(x.data_ptr())
@@ -695,39 +692,14 @@ class Torch(Gpu):
     def view(self, x: Any, name: str) -> Any:
         return x.view(getattr(self.torch, name))
 
-    def moveaxis(self, x: Any, a: int, b: int) -> Any:
-        return self.torch.moveaxis(x, a, b)
-
     def contiguous(self, x: Any) -> Any:
         return x.contiguous()
-
-    def stacked_with(self, x: Any, number: Any) -> Any:
-        return self.torch.stack([x, self.torch.full_like(x, number)])
-
-    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
-        return self.torch.broadcast_to(x, shape).permute(*order).reshape(rows, length)
-
-    def prepend(self, number: Any, x: Any, name: str) -> Any:
-        dtype = getattr(self.torch, name)
-        return self.join([self.torch.full((x.shape[0], 1), number, dtype=dtype, device=x.device), x.to(dtype)], 1)
-
-    def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
-        return self.torch.cat(xs, axis) if len(xs) > 1 else xs[0]
-
-    def where(self, mask: Any, x: Any, y: Any) -> Any:
-        return self.torch.where(mask, x, y)
 
     def cast(self, x: Any, name: str) -> Any:
         return x.to(getattr(self.torch, name))
 
-    def from_parts(self, real: Any, imaginary: Any) -> Any:
-        return self.torch.complex(real, imaginary)
-
     def conjugate(self, x: Any) -> Any:
         return x.conj().resolve_conj()
-
-    def arange(self, n: int, number: int) -> Any:
-        return self.torch.arange(n, device=self.torch.device("cuda", number))
 
     def device_of(self, x: Any) -> int:
         return int(x.get_device())
@@ -735,17 +707,11 @@ class Torch(Gpu):
     def argsort(self, x: Any) -> Any:
         return self.torch.argsort(x, dim=1, stable=True)
 
-    def take_along(self, x: Any, order: Any) -> Any:
-        return self.torch.take_along_dim(x, order, 1)
-
     def write(self, out: Any, x: Any) -> None:
         out.copy_(x)
 
     def to_host(self, x: Any) -> bytes:
         return bytes(x.cpu().numpy().tobytes())
-
-    def how_to_convert(self) -> str:
-        return "x.to(...)"
 
     def how_to_bring(self, number: int) -> str:
         return f"torch.as_tensor(a, device='cuda:{number}') brings it there"
@@ -754,9 +720,13 @@ class Torch(Gpu):
 class CuPy(Gpu):
     """CuPy's arrays."""
 
+    how_to_convert = ", x.astype(...)"
+
     def __init__(self) -> None:
         import cupy  # type: ignore[import-not-found, unused-ignore]
-        self.cupy = cupy
+        self.module = self.cupy = cupy
+        self.contiguous, self.conjugate, self.concatenate, self.take_along = \
+            cupy.ascontiguousarray, cupy.conj, cupy.concatenate, cupy.take_along_axis
 
     def layout(self, x: Any) -> tuple[int, Strides, Strides, int]:
         size = x.dtype.itemsize
@@ -775,38 +745,15 @@ class CuPy(Gpu):
         with self.cupy.cuda.Device(number):
             self.cupy.cuda.get_current_stream().synchronize()
 
-    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
+    def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
         with self.cupy.cuda.Device(number):
-            return self.cupy.empty(shape, dtype=name)
-
-    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
-        with self.cupy.cuda.Device(number):
-            return self.cupy.zeros(shape, name)
+            return getattr(self.cupy, how)(*arguments, dtype=name)
 
     def address(self, x: Any) -> int:
         return int(x.data.ptr)
 
     def view(self, x: Any, name: str) -> Any:
         return x.view(name)
-
-    def moveaxis(self, x: Any, a: int, b: int) -> Any:
-        return self.cupy.moveaxis(x, a, b)
-
-    def contiguous(self, x: Any) -> Any:
-        return self.cupy.ascontiguousarray(x)
-
-    def stacked_with(self, x: Any, number: Any) -> Any:
-        return self.cupy.stack([x, self.cupy.full_like(x, number)])
-
-    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
-        return self.cupy.broadcast_to(x, shape).transpose(*order).reshape(rows, length)
-
-    def prepend(self, number: Any, x: Any, name: str) -> Any:
-        with x.device:
-            return self.join([self.cupy.full((x.shape[0], 1), number, dtype=name), x.astype(name)], 1)
-
-    def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
-        return self.cupy.concatenate(xs, axis) if len(xs) > 1 else xs[0]
 
     def where(self, mask: Any, x: Any, y: Any) -> Any:
         return self.cupy.where(mask, x, y if hasattr(y, "shape") else x.dtype.type(y))
@@ -815,17 +762,9 @@ class CuPy(Gpu):
         return x.astype(name)
 
     def from_parts(self, real: Any, imaginary: Any) -> Any:
-        with real.device:
-            value = self.cupy.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128")
+        value = self.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128", self.device_of(real))
         value.real, value.imag = real, imaginary
         return value
-
-    def conjugate(self, x: Any) -> Any:
-        return self.cupy.conj(x)
-
-    def arange(self, n: int, number: int) -> Any:
-        with self.cupy.cuda.Device(number):
-            return self.cupy.arange(n, dtype="int64")
 
     def device_of(self, x: Any) -> int:
         return int(x.device.id)
@@ -833,17 +772,11 @@ class CuPy(Gpu):
     def argsort(self, x: Any) -> Any:
         return self.cupy.argsort(x, axis=1, kind="stable")
 
-    def take_along(self, x: Any, order: Any) -> Any:
-        return self.cupy.take_along_axis(x, order, 1)
-
     def write(self, out: Any, x: Any) -> None:
         out[...] = x
 
     def to_host(self, x: Any) -> bytes:
         return bytes(x.get().tobytes())
-
-    def how_to_convert(self) -> str:
-        return "x.astype(...)"
 
     def how_to_bring(self, number: int) -> str:
         return f"cupy.asarray(a) brings it there (within cupy.cuda.Device({number}))"

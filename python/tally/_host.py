@@ -7,6 +7,7 @@ alone has more elements than a block holds, they are fed to a state.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
@@ -338,6 +339,11 @@ class Host(Backend):
         """A further array."""
         return as_host_array(a)
 
+    how_to_convert = ""
+
+    def check_held(self, kind: str, *both: Operand) -> None:
+        """(Integers are looked at when they are read.)"""
+
     def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Array:
         """mean= as doubles, or complex numbers of doubles, of a shape."""
         if t.type == "bf16":
@@ -513,8 +519,8 @@ class Host(Backend):
             numbers, kind, mask = among.numbers, "i64", among.mask
         here = count if among is None else among.found.size
 
-        def parts(is_sorted: bool = is_sorted) -> tuple[Any, ...]:
-            return "groups", in_order(numbers), kind, here, skip_outside, is_sorted
+        def parts(is_sorted: bool = is_sorted, ids: Array | None = None) -> tuple[Any, ...]:
+            return "groups", in_order(numbers) if ids is None else ids, kind, here, skip_outside, is_sorted
 
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
@@ -523,7 +529,7 @@ class Host(Backend):
                 return False
             groups = _core.Groups(p, here)
             try:
-                groups_by_blocks(groups, row, t.type, mask, numbers, kind, skip_outside, call.device)
+                groups_by_blocks(groups, row, t.type, mask, parts(ids=numbers), call.device)
                 groups.values(out)
             except (ValueError, OverflowError):  # which a call for all of the row raises, too, with the right numbers in its text
                 return False
@@ -594,7 +600,7 @@ def _joined(parts: Iterator[Array], size: int) -> Iterator[Array]:
 class _NumPy:
     """The functions of a library that products() calls, by NumPy."""
 
-    join = staticmethod(np.concatenate)
+    join = staticmethod(functools.partial(np.concatenate, axis=1))
     where = staticmethod(np.where)
 
 
@@ -652,14 +658,14 @@ def ids_of(ids: Any) -> Operand:
     return t
 
 
-def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, numbers: Array, ids_kind: str, skip: bool,
-                     device: str | None) -> None:
-    """Adds the elements of a row to groups; of what does not lie in order blocks are copied."""
+def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, parts: tuple[Any, ...], device: str | None) -> None:
+    """Adds the elements of a row to groups; of what does not lie in order blocks are copied. `parts` as those of Problem.shaped()."""
+    cut, numbers, *more = parts
     most = BLOCK // DTYPE[kind].itemsize
     for at in range(0, row.size, most):
-        cut = slice(at, at + most)
-        groups.feed(contiguous(row[cut], DTYPE[kind]), None, None if mask is None else in_order(mask[cut]), in_order(numbers[cut]),
-                    ids_kind, skip, device)
+        here = slice(at, at + most)
+        groups.feed(contiguous(row[here], DTYPE[kind]), None if mask is None else in_order(mask[here]),
+                    (cut, in_order(numbers[here]), *more), device)
 
 
 class _Occurring(NamedTuple):

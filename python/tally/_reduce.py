@@ -22,8 +22,8 @@ import numpy as np
 
 from ._arguments import NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
-from ._arrays import PART, Operand, as_host_array, type_of, wrap_numpy
-from ._gpu import as_gpu_array, as_gpu_pair, is_on_gpu
+from ._arrays import DTYPE, PART, Operand, as_host_array, type_of, wrap_numpy
+from ._gpu import as_gpu_array, is_on_gpu
 from ._host import HOST
 
 
@@ -138,16 +138,21 @@ def reduce_several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, devi
 _Layout = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def _pair(a: Any, b: Any, device: str | None) -> tuple[Any, Any]:
+def _pair(a: Any, b: Any, device: str | None) -> tuple[Operand, Operand]:
     """Two arrays of one backend, as elements of one type."""
-    if is_on_gpu(a) or is_on_gpu(b):
-        return as_gpu_pair(a, b, device)
-    left, right = as_host_array(a), as_host_array(b)
+    if is_on_gpu(b) and not is_on_gpu(a):
+        right = as_gpu_array(b, device)
+        left = right.backend.beside(a, right, "the first array")
+    else:
+        left = as_gpu_array(a, device) if is_on_gpu(a) else as_host_array(a)
+        right = backend_of(left).beside(b, left, "the second array")
     if left.type == right.type:
         return left, right
+    backend = backend_of(left)
     if "bf16" in (left.type, right.type):
-        raise TypeError("bfloat16 goes with bfloat16 only: convert the other")
-    kind = type_of(np.result_type(left.array.dtype, right.array.dtype))
+        raise TypeError(f"bfloat16 goes with bfloat16 only: convert the other{backend.how_to_convert}")
+    kind = type_of(np.result_type(DTYPE[left.type], DTYPE[right.type]))
+    backend.check_held(kind, left, right)
     return left.as_type(kind), right.as_type(kind)
 
 
