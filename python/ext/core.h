@@ -180,9 +180,12 @@ int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct v
 /* A call's shape, and where its arrays are held. */
 struct shaped {
     tally_shape shape;
-    struct view x, y, mask, more, out[TALLY_VALUES_MAX]; /* more: offsets, ids or means */
+    struct view x, y, mask, more;      /* more: offsets, ids or means */
+    struct view out[TALLY_VALUES_MAX]; /* as many as the problem has values */
     void *place[TALLY_VALUES_MAX];
 };
+/* One without arrays. NULL with an exception. */
+struct shaped *core_new_shape(const struct problem_object *p);
 /* Gets the arrays and the shape of a call. `parts` as get_parts() has them. `out`: a tuple of results, which have x's
  * dimensions, of length 1 where they are reduced; or NULL. NULL with an exception where these do not suit each other. */
 struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,

@@ -335,53 +335,37 @@ static int execute(PyObject *module) {
     return PyModule_AddStringConstant(module, "version", tally_version());
 }
 
+/* The objects that a module owns, but for the cache of calls. */
+#define OWNED(X)                                                                                   \
+    for (int i = 0; i < FUNCTIONS; i++)                                                            \
+        X(core->general[i]);                                                                       \
+    for (int i = 0; i < CORE_TYPES; i++) {                                                         \
+        X(core->scalar[i]);                                                                        \
+        X(core->scalar_array[i]);                                                                  \
+    }                                                                                              \
+    for (int i = 0; i < 256; i++)                                                                  \
+        X(core->small_index[i]);                                                                   \
+    X(core->tensor_type);                                                                          \
+    X(core->tensor_call);                                                                          \
+    X(core->no_index);                                                                             \
+    X(core->ndarray);                                                                              \
+    X(core->empty);                                                                                \
+    X(core->pair);                                                                                 \
+    X(core->problem);                                                                              \
+    X(core->state);                                                                                \
+    X(core->groups);                                                                               \
+    X(core->tensor)
+
 static int traverse(PyObject *module, visitproc visit, void *arg) {
     struct core *core = core_of(module);
-    for (int i = 0; i < FUNCTIONS; i++) {
-        Py_VISIT(core->general[i]);
-    }
-    Py_VISIT(core->tensor_type);
-    Py_VISIT(core->tensor_call);
-    if (core_visit_calls(core, visit, arg)) return 1;
-    for (int i = 0; i < CORE_TYPES; i++) {
-        Py_VISIT(core->scalar[i]);
-        Py_VISIT(core->scalar_array[i]);
-    }
-    Py_VISIT(core->no_index);
-    Py_VISIT(core->ndarray);
-    for (int i = 0; i < 256; i++)
-        Py_VISIT(core->small_index[i]);
-    Py_VISIT(core->empty);
-    Py_VISIT(core->pair);
-    Py_VISIT(core->problem);
-    Py_VISIT(core->state);
-    Py_VISIT(core->groups);
-    Py_VISIT(core->tensor);
-    return 0;
+    OWNED(Py_VISIT);
+    return core_visit_calls(core, visit, arg);
 }
 
 static int clear(PyObject *module) {
     struct core *core = core_of(module);
-    for (int i = 0; i < FUNCTIONS; i++) {
-        Py_CLEAR(core->general[i]);
-    }
-    Py_CLEAR(core->tensor_type);
-    Py_CLEAR(core->tensor_call);
     core_close_calls(core);
-    for (int i = 0; i < CORE_TYPES; i++) {
-        Py_CLEAR(core->scalar[i]);
-        Py_CLEAR(core->scalar_array[i]);
-    }
-    Py_CLEAR(core->no_index);
-    Py_CLEAR(core->ndarray);
-    for (int i = 0; i < 256; i++)
-        Py_CLEAR(core->small_index[i]);
-    Py_CLEAR(core->empty);
-    Py_CLEAR(core->pair);
-    Py_CLEAR(core->problem);
-    Py_CLEAR(core->state);
-    Py_CLEAR(core->groups);
-    Py_CLEAR(core->tensor);
+    OWNED(Py_CLEAR);
     return 0;
 }
 

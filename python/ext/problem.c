@@ -211,6 +211,15 @@ static void release_arrays(const struct problem_object *p, struct shaped *a) {
         view_release(&a->out[i]);
 }
 
+struct shaped *core_new_shape(const struct problem_object *p) {
+    struct shaped *a = malloc(sizeof *a);
+    if (!a) return (struct shaped *)PyErr_NoMemory();
+    memset(a, 0, offsetof(struct shaped, out));
+    for (size_t i = 0; i < p->values; i++)
+        a->out[i].held = 0;
+    return a;
+}
+
 void core_free_shape(const struct problem_object *p, struct shaped *a) {
     release_arrays(p, a);
     free(a);
@@ -328,8 +337,8 @@ static int check_shape(const struct problem_object *p, const struct shaped *a) {
 
 struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,
                           unsigned long axes, PyObject *parts, PyObject *out) {
-    struct shaped *a = calloc(1, sizeof *a);
-    if (!a) return (struct shaped *)PyErr_NoMemory();
+    struct shaped *a = core_new_shape(p);
+    if (!a) return NULL;
     a->shape.axes = (uint32_t)axes;
     if (view_get(x, 0, &a->x) == 0 && view_get(y, 0, &a->y) == 0 &&
         view_get(mask, 0, &a->mask) == 0 && get_parts(parts, a) == 0 &&

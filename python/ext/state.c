@@ -380,8 +380,8 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
 /* values(out): into a tuple of contiguous arrays */
 static PyObject *groups_values(PyObject *object, PyObject *out) {
     struct state_object *self = (struct state_object *)object;
-    struct shaped *a = calloc(1, sizeof *a);
-    if (!a) return PyErr_NoMemory();
+    struct shaped *a = core_new_shape(self->problem);
+    if (!a) return NULL;
     tally_status s = TALLY_OK;
     if (core_results(self->problem, out, a) == 0) {
         for (size_t i = 0; i < self->problem->values; i++)

@@ -18,7 +18,7 @@ from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, problem, \
     result_shape, shown_type, values_of, way_of
 from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Operand, as_host_array, as_reals, beside_axis, cast_exactly, float64_holds, \
-    has_other_bytes, holds_all, Layouts, layouts, pairs, plain, type_of
+    has_other_bytes, holds_all, Layouts, pairs, plain, type_of
 from ._backend import Backend
 from ._products import products
 
@@ -165,7 +165,8 @@ class _Progress:
 def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
            device: str | None, way: str = "", is_swapped: bool = False, means: Array | None = None) -> None:
     """The values of elements that the engine can read. `way`: how complex elements become real ones (as_reals())."""
-    (x, y, mask), axes = as_reals(way, (x, y, mask), axes, is_swapped)
+    if way:
+        (x, y, mask), axes = as_reals(way, (x, y, mask), axes, is_swapped)
     if len(axes) == x.ndim and mask is means is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
         for o, what, value in zip(outs, values_of(p), p.reduce(x, y, device)):
             store(o, what, value)
@@ -355,7 +356,8 @@ class Host(Backend):
         """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
         shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
         value."""
-        (x, other, mask), axes, what = layouts(t, y, call.mask), call.axes, values_of(p)
+        x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
+        mask = None if call.mask is None else call.mask.array
         way = way_of(what[0][0]) if t.type in PART else ""
         of_parts = way == "parts"
         if into is not None:

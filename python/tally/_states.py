@@ -110,7 +110,7 @@ class State(_Known):
     __slots__ = ("_fast",)
 
     def __init__(self, op: Any, dtype: Any = "f64", *, ddof: float = 0, out: Any = None, fast: bool = False):
-        super().__init__(op, dtype, ddof, out)
+        _Known.__init__(self, op, dtype, ddof, out)
         self._fast = bool(fast)
         self._known = _core.State(problem_of(self._op, self._kind, self._out, self._fast, self._ddof))
 
@@ -292,7 +292,7 @@ class Groups(_Known):
     __slots__ = ("_count",)
 
     def __init__(self, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0, out: Any = None):
-        super().__init__(op, dtype, ddof, out)
+        _Known.__init__(self, op, dtype, ddof, out)
         self._count = operator.index(groups)
         self._known = _make_groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
 
