@@ -123,12 +123,6 @@ tally_device *core_device(PyObject *spec) {
     return device;
 }
 
-static PyObject *info_dict(const tally_device_info *i) {
-    return Py_BuildValue("{s:s,s:s,s:s,s:I,s:I,s:K}", "spec", i->spec, "name", i->name, "isa",
-                         i->isa, "units", i->units, "threads", i->threads, "memory",
-                         i->memory_bytes);
-}
-
 static PyObject *devices(PyObject *module, PyObject *unused) {
     tally_device_info info[32];
     size_t count = 0;
@@ -137,20 +131,13 @@ static PyObject *devices(PyObject *module, PyObject *unused) {
     if (s != TALLY_OK) return core_raise(s);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count && i < 32; i++) {
-        PyObject *entry = info_dict(&info[i]);
+        PyObject *entry = Py_BuildValue("{s:s,s:s,s:s,s:I,s:I,s:K}", "spec", info[i].spec, "name",
+                                        info[i].name, "isa", info[i].isa, "units", info[i].units,
+                                        "threads", info[i].threads, "memory", info[i].memory_bytes);
         if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
         Py_XDECREF(entry);
     }
     return list;
-}
-
-static PyObject *describe_device(PyObject *module, PyObject *spec) {
-    tally_device_info info;
-    (void)module;
-    tally_device *d = core_device(spec);
-    if (!d) return NULL;
-    tally_status s = tally_device_describe(d, &info);
-    return s == TALLY_OK ? info_dict(&info) : core_raise(s);
 }
 
 /* ---- Work without the interpreter's lock ---------------------------------------------------- */
@@ -221,29 +208,11 @@ int view_is_contiguous(const struct view *v) {
 }
 
 PyObject *core_number(const tally_value *value) {
-    switch (value->type) {
-    case TALLY_I8:
-        return PyLong_FromLong(value->as.i8);
-    case TALLY_I16:
-        return PyLong_FromLong(value->as.i16);
-    case TALLY_I32:
-        return PyLong_FromLong(value->as.i32);
-    case TALLY_I64:
-        return PyLong_FromLongLong(value->as.i64);
-    case TALLY_U8:
-        return PyLong_FromLong(value->as.u8);
-    case TALLY_U16:
-        return PyLong_FromLong(value->as.u16);
-    case TALLY_U32:
-        return PyLong_FromUnsignedLong(value->as.u32);
-    case TALLY_U64:
-        return PyLong_FromUnsignedLongLong(value->as.u64);
-    case TALLY_F16:
-    case TALLY_BF16:
-    case TALLY_F32:
-    case TALLY_F64:
-        return PyFloat_FromDouble(tally_value_double(value));
-    }
+    tally_value wide;
+    if (value->type >= TALLY_F16) return PyFloat_FromDouble(tally_value_double(value));
+    if (value->type >= TALLY_U8) return PyLong_FromUnsignedLongLong(tally_value_bits(value));
+    if (tally_value_convert(value, TALLY_I64, &wide) == TALLY_OK)
+        return PyLong_FromLongLong(wide.as.i64);
     Py_RETURN_NONE;
 }
 
@@ -323,7 +292,6 @@ static PyMethodDef methods[] = {
      "The same where GPUs read each other's memory."},
     {"terms_sizes", core_terms_sizes, METH_VARARGS, "How much memory they need."},
     {"devices", devices, METH_NOARGS, "The devices that are here, as dictionaries."},
-    {"describe_device", describe_device, METH_O, "What a device is, as a dictionary."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -123,22 +123,29 @@ static PyObject *state_subtract(PyObject *object, PyObject *part) {
     return with_other(object, part, 1);
 }
 
-static PyObject *object_save(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
-    (void)unused;
+/* Returns bytes that the engine has filled: a saved state, or the wire form as int64, which is empty where there is none. */
+static PyObject *filled(struct state_object *self, int is_words) {
     lock(self);
-    const size_t size =
-        self->groups ? tally_groups_size(self->groups) : tally_state_size(self->state);
+    const size_t size = is_words       ? 8 * tally_state_words(self->state)
+                        : self->groups ? tally_groups_size(self->groups)
+                                       : tally_state_size(self->state);
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
     void *to = bytes ? PyBytes_AsString(bytes) : NULL;
     tally_status s = TALLY_OK;
-    if (bytes)
+    if (bytes && is_words && size > 0)
+        s = tally_state_to_words(self->state, to);
+    else if (bytes && !is_words)
         s = self->groups ? tally_groups_save(self->groups, to, size)
                          : tally_state_save(self->state, to, size);
     unlock(self);
     if (s == TALLY_OK) return bytes;
     Py_XDECREF(bytes);
     return core_raise(s);
+}
+
+static PyObject *object_save(PyObject *object, PyObject *unused) {
+    (void)unused;
+    return filled((struct state_object *)object, 0);
 }
 
 /* ---- State ----------------------------------------------------------------------------------- */
@@ -251,21 +258,9 @@ static PyObject *state_divided(PyObject *object, PyObject *arguments) {
     return s == TALLY_OK ? core_number(&value) : core_raise(s);
 }
 
-/* Returns the wire form as bytes of int64; empty where there is none. */
 static PyObject *state_words(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
     (void)unused;
-    lock(self);
-    const size_t words = tally_state_words(self->state);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(words * 8));
-    const tally_status s =
-        bytes && words
-            ? tally_state_to_words(self->state, (int64_t *)(void *)PyBytes_AsString(bytes))
-            : TALLY_OK;
-    unlock(self);
-    if (s == TALLY_OK) return bytes;
-    Py_XDECREF(bytes);
-    return core_raise(s);
+    return filled((struct state_object *)object, 1);
 }
 
 static PyObject *state_from_words(PyObject *object, PyObject *words) {

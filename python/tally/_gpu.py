@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import inspect
 import math
 import struct
 import sys
@@ -21,8 +22,8 @@ import numpy as np
 from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
     shown_type, values_of, way_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, dlpack_device, \
-    is_torch, layouts, wrap_numpy
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, dask_array_of, \
+    dlpack_device, is_torch, layouts, wrap_numpy
 from ._backend import Backend
 from ._products import products
 
@@ -78,23 +79,24 @@ def _in_order(t: Operand) -> Operand:
     return t if t.array.flags.c_contiguous else as_gpu_array(t.backend.contiguous(t.there))
 
 
-# ---- JAX -------------------------------------------------------------------------------------------------------------
+# ---- Arrays of dask and JAX ------------------------------------------------------------------------------------------
 
 
-def accept_jax(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a call take JAX's arrays on a GPU, too."""
+def accept_others(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+    """A function that hands a dask array x to tally.dask, which knows it by name; one of JAX's on a GPU to another library; and all
+    else to `function`."""
+    at = list(inspect.signature(function).parameters).index("x") if name == "reduce" else 0
 
-    @functools.wraps(call)
-    def accepting(*arguments: Any, **more: Any) -> Any:
-        if has_jax_arrays(arguments, more):
-            return call_by_dlpack(call, arguments, more)
-        return call(*arguments, **more)
+    @functools.wraps(function)
+    def entered(*arguments: Any, **more: Any) -> Any:
+        if name and "dask" in sys.modules and dask_array_of(arguments[at] if len(arguments) > at else more.get("x")) is not None:
+            from . import dask
+            return dask.call(name, inspect.signature(function).bind(*arguments, **more))
+        if "jax" in sys.modules and any(_is_jax(a) for a in (*arguments, *more.values())):
+            return call_by_dlpack(function, arguments, more)
+        return function(*arguments, **more)
 
-    return accepting
-
-
-def has_jax_arrays(arguments: tuple[Any, ...], more: dict[str, Any]) -> bool:
-    return "jax" in sys.modules and any(_is_jax(a) for a in (*arguments, *more.values()))
+    return entered
 
 
 def call_by_dlpack(call: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
@@ -309,18 +311,11 @@ def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value:
 # ---- The backends ----------------------------------------------------------------------------------------------------
 
 
-class _Plan(NamedTuple):
-    """How values of a whole array are asked for: found once for each problem, type, length and device."""
-
-    prepared: Any
-    names: tuple[str, ...]
-    size: int
-
-
 @functools.lru_cache(maxsize=1024)
-def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
+def _plan(p: _core.Problem, element: str, n: int, spec: str) -> tuple[Any, int, tuple[str, ...]]:
+    """How values of a whole array are asked for: what is launched, bytes of workspace, and the values' dtypes."""
     prepared, size = p.prepare(n, None, None, 0, None, spec, _RESULT)
-    return _Plan(prepared, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p)), size)
+    return prepared, size, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p))
 
 
 def _prepared_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: Layouts, parts: tuple[Any, ...] | None,
@@ -344,13 +339,6 @@ def _is_whole(p: _core.Problem, axes: tuple[int, ...], arrays: Layouts) -> bool:
     flat = x.flags.c_contiguous or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and
                                     x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d])).flags.c_contiguous)
     return flat and (y is None or y.strides == x.strides)
-
-
-def _one_of(out: Any) -> Any:
-    """The array that out= is, or a tuple of it."""
-    if isinstance(out, tuple):
-        (out,) = out
-    return out
 
 
 class _Rows:
@@ -411,7 +399,7 @@ class Gpu(Backend):
 
     def check_out(self, out: Any, t: Operand) -> tuple[Any, str | None]:
         """out= and its type; errors are deliver()'s."""
-        out = _one_of(out)
+        (out,) = out if isinstance(out, tuple) else (out,)
         return out, as_gpu_array(out).type if is_on_gpu(out) else None
 
     def beside(self, a: Any, t: Operand, what: str) -> Operand:
@@ -440,17 +428,15 @@ class Gpu(Backend):
 
     def launch_whole(self, p: _core.Problem, t: Operand, x: Layout, y: Layout | None = None) -> list[Any]:
         """The values of all elements, as arrays of no dimensions. x: those of t, or their parts."""
-        number, plan = t.number, _plan(p, t.type, x.size, t.spec)
-        work = self.empty((plan.size,), "uint8", number)
-        if len(plan.names) == 1:
-            name = plan.names[0]
-            results = self.empty((_RESULT // _SIZE[_KINDS[name]],), name, number)
+        number, (prepared, size, names) = t.number, _plan(p, t.type, x.size, t.spec)
+        work = self.empty((size,), "uint8", number)
+        if len(names) == 1:
+            results = self.empty((_RESULT // _SIZE[_KINDS[names[0]]],), names[0], number)
             values = [results[0]]
         else:
-            results = self.empty((_RESULT * len(plan.names),), "uint8", number)
-            values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(plan.names)]
-        _core.launch(plan.prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number),
-                     (self.address(results),), 0)
+            results = self.empty((_RESULT * len(names),), "uint8", number)
+            values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(names)]
+        _core.launch(prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number), (self.address(results),), 0)
         checks = _checks.get()
         if checks is not None:
             checks.append(functools.partial(_check_statuses, self, self.view(results, "uint8"), values_of(p), False))

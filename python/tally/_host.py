@@ -496,7 +496,7 @@ class Host(Backend):
         """The values of segments along an axis: `places` is where they begin, or how many of one length they are."""
 
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
-            return not t.is_direct and _segments_by_blocks(p, row, t.type, places, out, call.device)
+            return not t.is_direct and _segments_by_blocks(p, t._replace(array=row), places, out, call.device)
 
         def counts() -> Array:
             return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
@@ -617,29 +617,26 @@ def _product(x: Array) -> Array:
 # ---- Segments and groups ---------------------------------------------------------------------------------------------
 
 
-def _segments_by_blocks(p: _core.Problem, row: Array, kind: str, offsets: Any, outs: tuple[Array, ...], device: str | None) -> bool:
+def _segments_by_blocks(p: _core.Problem, t: Operand, offsets: Any, outs: tuple[Array, ...], device: str | None) -> bool:
     """The segments of a row that does not lie in order, of which blocks are copied: as many segments as a block has room for,
     or a part of one that has none. Returns False where offsets are wrong, or a value cannot be had: who reduces a copy of
     the row will say which."""
+    row, dtype = t.array, DTYPE[t.type]
     if isinstance(offsets, int):
         offsets = np.arange(offsets + 1, dtype=np.int64) * (row.size // offsets)
     if offsets[0] < 0 or offsets[-1] > row.size or (offsets[1:] < offsets[:-1]).any():
         return False
-    dtype = DTYPE[kind]
     most, at = BLOCK // dtype.itemsize, 0
     try:
         while at < offsets.size - 1:
             start = offsets[at]
             end = max(at + 1, int(np.searchsorted(offsets, start + most, "right")) - 1)
-            if offsets[end] - start <= most:
-                p.shaped(contiguous(row[start:offsets[end]], dtype), None, None, 1, ("segments", offsets[at:end + 1] - start),
-                         tuple(out[at:end] for out in outs), device)
+            here, there = row[start:offsets[end]], tuple(out[at:end] for out in outs)
+            if here.size <= most:
+                p.shaped(contiguous(here, dtype), None, None, 1, ("segments", offsets[at:end + 1] - start), there, device)
             else:
-                state = _core.State(p)
-                for first in range(int(start), int(offsets[end]), most):
-                    state.feed(contiguous(row[first:min(first + most, int(offsets[end]))], dtype), None, device)
-                for out, what, value in zip(outs, values_of(p), state.value()):
-                    store(out[at:end], what, value)
+                for out, value in zip(there, HOST.along(p, t._replace(array=here), Call((0,), device=device))):
+                    out[...] = value
             at = end
     except (ValueError, OverflowError):
         return False
