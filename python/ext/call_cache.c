@@ -431,12 +431,10 @@ int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream) {
     }
     core->calls = cache;
     clear_entries(cache);
-    PyObject *old[] = {cache->is_negated, cache->stream};
-    cache->is_negated = PyObject_GetAttrString((PyObject *)type, "is_neg");
-    cache->stream = Py_NewRef(stream);
+    CORE_SET(cache->stream, stream);
     cache->exchange = exchange_of(type);
-    Py_XDECREF(old[0]);
-    Py_XDECREF(old[1]);
+    Py_CLEAR(cache->is_negated);
+    cache->is_negated = PyObject_GetAttrString((PyObject *)type, "is_neg");
     return cache->is_negated ? 0 : -1;
 }
 #endif

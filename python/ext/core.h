@@ -91,6 +91,14 @@ struct core {
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
+/* Sets a reference, of whichever type, to an object, and gives the old one back. */
+#define CORE_SET(place, object)                                                                    \
+    do {                                                                                           \
+        PyObject *core_old = (PyObject *)(place);                                                  \
+        (place) = (void *)Py_NewRef(object);                                                       \
+        Py_XDECREF(core_old);                                                                      \
+    } while (0)
+
 struct core *core_of(PyObject *module);
 extern struct PyModuleDef core_module;
 

@@ -251,12 +251,9 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
         Py_XDECREF(old);
         if (make_scalar_array(core, i, empty) < 0) return NULL;
     }
-    Py_XDECREF(core->empty);
-    core->empty = Py_NewRef(empty);
-    Py_XDECREF(core->pair);
-    core->pair = Py_NewRef(pair);
-    Py_XDECREF((PyObject *)core->ndarray);
-    core->ndarray = (PyTypeObject *)Py_NewRef(ndarray);
+    CORE_SET(core->empty, empty);
+    CORE_SET(core->pair, pair);
+    CORE_SET(core->ndarray, ndarray);
     Py_RETURN_NONE;
 }
 
@@ -267,11 +264,8 @@ static PyObject *set_tensor_type(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *type, *call, *stream;
     if (!PyArg_ParseTuple(arguments, "O!OO", &PyType_Type, &type, &call, &stream)) return NULL;
-    PyObject *old[] = {(PyObject *)core->tensor_type, core->tensor_call};
-    core->tensor_type = (PyTypeObject *)Py_NewRef(type);
-    core->tensor_call = Py_NewRef(call);
-    Py_XDECREF(old[0]);
-    Py_XDECREF(old[1]);
+    CORE_SET(core->tensor_type, type);
+    CORE_SET(core->tensor_call, call);
     if (core_open_calls(core, core->tensor_type, stream) < 0) return NULL;
     Py_RETURN_NONE;
 }

@@ -252,7 +252,7 @@ static int get_parts(PyObject *parts, struct shaped *a) {
     tally_shape *shape = &a->shape;
     shape->cut = TALLY_AXES;
     if (parts == Py_None) return 0;
-    if (!PyTuple_Check(parts) || PyTuple_Size(parts) < 2) return refuse("no parts");
+    if (!PyTuple_Check(parts) || PyTuple_Size(parts) < 2) return refuse("parts are a tuple");
     if (PyTuple_Size(parts) > 2) {
         shape->cut = TALLY_GROUPS;
         if (!PyArg_ParseTuple(parts, "sOsnpp", &cut, &array, &type, &count, &shape->skip_outside,
@@ -273,7 +273,7 @@ static int get_parts(PyObject *parts, struct shaped *a) {
         return -1;
     else if (shape->cut == TALLY_SEGMENTS && a->more.n > 0)
         count = (Py_ssize_t)a->more.n - 1;
-    if (count < 0) return refuse("there are no so many parts");
+    if (count < 0) return refuse("the number of parts is negative");
     shape->count = (size_t)count;
     const void *more =
         a->more.n ? a->more.buffer.buf : NULL; /* (a GPU's array of nothing has no address) */

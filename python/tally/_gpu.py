@@ -22,8 +22,9 @@ import numpy as np
 from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
     shown_type, values_of, way_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, dask_array_of, \
-    dlpack_device, is_torch, layouts, wrap_numpy
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, \
+    dask_array_of, dlpack_device, is_torch, layouts, wrap_numpy
+from ._arrow import Memory
 from ._backend import Backend
 from ._products import products
 
@@ -47,15 +48,6 @@ def is_on_gpu(x: Any) -> bool:
     return place is not None and place[0] == _CUDA
 
 
-class _Layout:
-    """A layout of addresses of a device, of which NumPy makes an array."""
-
-    def __init__(self, address: int, shape: Strides, strides: Strides, kind: str):
-        size = _SIZE[kind]
-        self.__array_interface__ = {"data": (address, False), "shape": shape, "strides": tuple([s * size for s in strides]),
-                                    "typestr": DTYPE[kind].str, "version": 3}
-
-
 def as_gpu_array(x: Any, device: str | None = None) -> Operand:
     """An array on a GPU, where it is reduced."""
     if device is not None:
@@ -72,7 +64,8 @@ def as_gpu_array(x: Any, device: str | None = None) -> Operand:
     if name not in _KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
     kind, (address, shape, strides, number) = _KINDS[name], backend.layout(x)
-    return Operand(np.asarray(_Layout(address, shape, strides, kind)), kind, True, wrap_numpy, False, backend, x, number)
+    layout = np.asarray(Memory(address, shape, DTYPE[kind].str, tuple([s * _SIZE[kind] for s in strides])))
+    return Operand(layout, kind, True, wrap_numpy, False, backend, x, number)
 
 
 def _in_order(t: Operand) -> Operand:
@@ -145,7 +138,8 @@ def _check_statuses(backend: Any, memory: Any, what: tuple[tuple[str, str], ...]
         where, (op, kind) = (f"result {at}: ", what[value]) if is_outcome else ("", (op, kind))
         if kind != "u64":
             raise OverflowError(f"{where}the exact {op} does not fit {kind}")
-        raise ValueError(f"result {at} has no elements, so there is no {op}" if is_outcome else f"attempt to get {op} of an empty sequence")
+        raise ValueError(f"result {at} has no elements, so there is no {op}" if is_outcome else
+                         f"attempt to get {op} of an empty sequence")
 
 
 def _check_fits(backend: Any, fits: Any, text: str) -> None:
@@ -376,7 +370,8 @@ class Gpu(Backend):
         return self.made("arange", self.device_of(x), "int64", n)
 
     def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
-        return self.module.moveaxis(self.module.broadcast_to(x, shape), tuple(order), tuple(range(len(order)))).reshape(rows, length)
+        whole = self.module.broadcast_to(x, shape)
+        return self.module.moveaxis(whole, tuple(order), tuple(range(len(order)))).reshape(rows, length)
 
     def join(self, xs: Sequence[Any]) -> Any:
         return self.concatenate(xs, 1)
@@ -414,8 +409,8 @@ class Gpu(Backend):
         """Refuses integers that a type does not hold."""
         for each in both:
             if each.type in ("i64", "u64") and kind not in ("i64", "u64") and not _holds("f64", each):
-                raise TypeError(f"{name_of(each.type)} elements beyond 2^53, which {name_of(kind)} does not hold exactly: convert them"
-                                f"{self.how_to_convert}")
+                raise TypeError(f"{name_of(each.type)} elements beyond 2^53, which {name_of(kind)} does not hold exactly: convert "
+                                f"them{self.how_to_convert}")
 
     def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Any:
         """mean= as doubles, or complex numbers of doubles, of a shape. (Whether doubles hold integers, only a wait would tell.)"""
@@ -436,7 +431,8 @@ class Gpu(Backend):
         else:
             results = self.empty((_RESULT * len(names),), "uint8", number)
             values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(names)]
-        _core.launch(prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number), (self.address(results),), 0)
+        _core.launch(prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number),
+                     (self.address(results),), 0)
         checks = _checks.get()
         if checks is not None:
             checks.append(functools.partial(_check_statuses, self, self.view(results, "uint8"), values_of(p), False))

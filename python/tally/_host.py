@@ -32,11 +32,6 @@ _FEW_GROUPS = 1024  # whose states take elements block by block in little longer
 # ---- Arrays ----------------------------------------------------------------------------------------------------------
 
 
-def mask_of(where: Any, shape: tuple[int, ...]) -> Array | None:
-    """where= as an array of bool of that shape; None for all of it."""
-    return None if where is None or where is True else HOST.mask_of(as_host_array(where), shape).array
-
-
 def rows_of(array: Array, axes: Sequence[int]) -> Array:
     """A view whose reduced axes lie behind the others, in their order."""
     if len(axes) == array.ndim:
@@ -50,9 +45,9 @@ def contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
     return np.asarray(array, dtype, order="C")  # (ascontiguousarray gives a number a dimension)
 
 
-def copied(array: Array, dtype: np.dtype[Any], is_conjugated: bool) -> Array:
-    copy = contiguous(array, dtype)
-    return np.conj(copy) if is_conjugated else copy
+def copied(array: Array | None, dtype: np.dtype[Any], is_conjugated: bool) -> Any:
+    copy = None if array is None else contiguous(array, dtype)
+    return copy if copy is None or not is_conjugated else np.conj(copy)
 
 
 def is_in_order(array: Array) -> bool:
@@ -66,8 +61,8 @@ def in_order(array: Array) -> Array:
 
 
 def chunks(array: Array, most: int, depth: int = -1) -> Iterator[tuple[slice | int, ...]]:
-    """Indices of parts of at most `most` elements, which in their order are the array's C order; or of larger ones, so that only the
-    first `depth` dimensions are cut."""
+    """Indices of parts of at most `most` elements, which in their order are the array's C order; or of larger ones, so that only
+    the first `depth` dimensions are cut (-1: any)."""
     if array.size <= most or array.ndim == 0 or depth == 0:
         yield ()
         return
@@ -177,8 +172,8 @@ def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes
 
 def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjugated: tuple[bool, bool], initial: Any, way: str,
                is_swapped: bool, is_direct: bool, outs: tuple[Array, ...]) -> None:
-    """Reduces as rows, each of the elements of one result, block by block; or a longer row alone, by a state. `is_direct`: the engine
-    reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
+    """Reduces as rows, each of the elements of one result, block by block; or a longer row alone, by a state. `is_direct`: the
+    engine reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
     dtype, axes, most = DTYPE[t.type], call.axes, BLOCK // DTYPE[t.type].itemsize
     x, y, mask = rows_of(arrays[0], axes), *(None if a is None else rows_of(a, axes) for a in arrays[1:])
     kept, length = x.ndim - len(axes), math.prod([arrays[0].shape[d] for d in axes])
@@ -186,10 +181,7 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
     more = {"parts": (2,), "pairs": (1,)}.get(way, ())
     progress = _Progress(call.progress, x.size)
 
-    def copies(a: Array, b: Array | None) -> tuple[Array, Array | None]:
-        return copied(a, dtype, conjugated[0]), None if b is None else copied(b, dtype, conjugated[1])
-
-    def as_rows(a: Array | None, one: Any) -> Array | None:
+    def as_rows(a: Array | None, one: Any) -> Any:
         if a is None:
             return None
         rows = np.ascontiguousarray(a).reshape(math.prod(a.shape[:a.ndim - len(axes)]), length)
@@ -199,8 +191,8 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
         reduced = len(axes)
         if not is_direct:
             reduced = 1
-            a, y = copies(x, y)
-            x, y, mask = as_rows(a, first), as_rows(y, None), as_rows(mask, True)  # type: ignore[assignment]
+            x, y = copied(x, dtype, conjugated[0]), copied(y, dtype, conjugated[1])
+            x, y, mask = as_rows(x, first), as_rows(y, None), as_rows(mask, True)
         shape = (*x.shape[:x.ndim - reduced], *(1,) * reduced, *more)
         results = tuple(np.empty(shape, o.dtype) for o in outs)
         _along(p, x, y, mask, tuple(range(x.ndim - reduced, x.ndim)), results, call.device, way, is_swapped, means)
@@ -214,13 +206,14 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
 
         def feed(a: Array, b: Array | None) -> None:
             (a, b, _), _ = as_reals(way, (a, b, None), (), is_swapped)
+            b = None if b is None else np.ascontiguousarray(b)
             for i, state in enumerate(states):
-                state.feed(np.ascontiguousarray(a[..., i] if of_parts else a), None if b is None else np.ascontiguousarray(b), call.device)
+                state.feed(np.ascontiguousarray(a[..., i] if of_parts else a), b, call.device)
 
         if first is not None:
             feed(first, None)
         for at in chunks(x, 8 * most if is_direct else most):
-            a, b = copies(x[at], None if y is None else y[at])
+            a, b = copied(x[at], dtype, conjugated[0]), copied(None if y is None else y[at], dtype, conjugated[1])
             if mask is not None:
                 a, b = a[mask[at]], None if b is None else b[mask[at]]
             feed(a, b)
@@ -293,8 +286,8 @@ def _check_cast(from_: np.dtype[Any], to: np.dtype[Any]) -> None:
         raise TypeError(f"cannot cast the result from {from_!r} to {to!r} with casting rule 'same_kind'")
 
 
-def _is_apart(out: Array, *arrays: Array) -> bool:
-    return not any(np.may_share_memory(out, a) for a in arrays)
+def _is_apart(out: Array, *arrays: Operand | None) -> bool:
+    return not any(a is not None and np.may_share_memory(out, a.array) for a in arrays)
 
 
 def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
@@ -317,7 +310,7 @@ def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Ar
 
 
 class Host(Backend):
-    """The backend. The functions that are the same in Gpu (_gpu.py) are what every backend has."""
+    """The backend of arrays in the host's memory."""
 
     def check_out(self, out: Any, t: Operand) -> tuple[Array | None, str | None]:
         """The array that out= is, or a tuple of it, and its type; None for none."""
@@ -391,7 +384,7 @@ class Host(Backend):
             return arrays
         conjugated, fits = (t.is_conjugated, y is not None and y.is_conjugated), x.ndim + (way != "") <= MOST_DIMS
         if initial is None and not is_direct and fits and x.size * DTYPE[t.type].itemsize <= BLOCK:
-            x, other = copied(x, DTYPE[t.type], conjugated[0]), None if other is None else copied(other, DTYPE[t.type], conjugated[1])
+            x, other = copied(x, DTYPE[t.type], conjugated[0]), copied(other, DTYPE[t.type], conjugated[1])
             _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
         else:
             _by_blocks(p, t, call, (x, other, mask), conjugated, initial, way, is_swapped, is_direct, outs)
@@ -413,7 +406,7 @@ class Host(Backend):
         if out is None:
             into = np.empty(shape, like)
         elif out.flags.writeable and kind != "bf16" and out.shape == result_shape(x.shape, axes, call.keepdims) and \
-                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, *[a.array for a in (t, call.mask, y) if a is not None]):
+                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, t, call.mask, y):
             into = out if call.keepdims else np.expand_dims(out, axes)
         if into is None or not into.size:
             (array,) = self.along(p, t, call, y=y, initial=initial)
@@ -431,11 +424,10 @@ class Host(Backend):
 
     def several(self, p: _core.Problem, t: Operand, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
-        arrays, what = self.along(p, t, call), values_of(p)
-        if call.wanted is None:
-            return gather(*[self.deliver("", *shown(*each, array, t.type), t, call) for each, array in zip(what, arrays)])
-        values = _shown_as(what, t.type, arrays, call.wanted)
-        return gather(*[self.deliver("", array, kind, t, call._replace(wanted=None)) for array, kind in values])
+        values = _shown_as(values_of(p), t.type, self.along(p, t, call), call.wanted)
+        if call.wanted is not None:
+            call = call._replace(wanted=None)
+        return gather(*[self.deliver("", array, kind, t, call) for array, kind in values])
 
     def deliver(self, op: str, array: Array, kind: str, t: Operand, call: Call) -> Any:
         """A result, whose reduced axes have length 1, as the caller sees it: of the array's library, or in out=."""
@@ -503,8 +495,18 @@ class Host(Backend):
 
         return self._by_parts(p, t, axis, count, call, lambda: ("segments", places), None, by_blocks, counts, fill)
 
-    def ids(self, ids: Any, t: Operand) -> Operand:
-        return ids_of(ids)
+    def ids(self, ids: Any, t: Operand | None) -> Operand:
+        try:
+            t = as_host_array(ids)
+        except TypeError as error:
+            raise TypeError(f"{error}; numpy.unique(ids, return_inverse=True)[1] makes ids of anything") from None
+        if t.array.dtype.kind not in "iub" or t.type == "bf16":
+            raise TypeError(f"ids are integers from 0 on, one an element, not {t.array.dtype}; "
+                            "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
+        if t.array.ndim != 1:
+            raise TypeError(f"ids have one dimension, one id for each element along the axis, not {t.array.ndim}: for elements of all "
+                            "dimensions give x.ravel() and ids.ravel()")
+        return t
 
     def greatest_id(self, ids: Operand) -> int:
         if ids.array.size and is_in_order(ids.array):
@@ -547,9 +549,9 @@ class Host(Backend):
     def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, call: Call, parts: Callable[[], tuple[Any, ...]],
                   mask: Array | None, by_blocks: Callable[..., bool], counts: Callable[[], Array], fill: Any,
                   among: _Occurring | None = None) -> list[Any]:
-        """Segments or groups along an axis: by one call where the engine reads an array of several dimensions as it lies; else row by
-        row, by blocks where by_blocks(problem, row, results) is true. `among`: the only groups with elements, of which the results
-        are."""
+        """Segments or groups along an axis: by one call where the engine reads an array of several dimensions as it lies; else row
+        by row, by blocks where by_blocks(problem, row, results) is true. `among`: the only groups with elements, of which the
+        results are."""
         what = values_of(p)
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
             # Of several values an index of nothing is no error.
@@ -643,22 +645,9 @@ def _segments_by_blocks(p: _core.Problem, t: Operand, offsets: Any, outs: tuple[
     return True
 
 
-def ids_of(ids: Any) -> Operand:
-    try:
-        t = as_host_array(ids)
-    except TypeError as error:
-        raise TypeError(f"{error}; numpy.unique(ids, return_inverse=True)[1] makes ids of anything") from None
-    if t.array.dtype.kind not in "iub" or t.type == "bf16":
-        raise TypeError(f"ids are integers from 0 on, one an element, not {t.array.dtype}; "
-                        "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
-    if t.array.ndim != 1:
-        raise TypeError(f"ids have one dimension, one id for each element along the axis, not {t.array.ndim}: for elements of all "
-                        "dimensions give x.ravel() and ids.ravel()")
-    return t
-
-
-def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, parts: tuple[Any, ...], device: str | None) -> None:
-    """Adds the elements of a row to groups; of what does not lie in order blocks are copied. `parts` as those of Problem.shaped()."""
+def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, parts: tuple[Any, ...],
+                     device: str | None) -> None:
+    """Adds the elements of a row to groups; of what does not lie in order blocks are copied. `parts`: as of Problem.shaped()."""
     cut, numbers, *more = parts
     most = BLOCK // DTYPE[kind].itemsize
     for at in range(0, row.size, most):

@@ -3,13 +3,14 @@
 Here arguments get their meaning (_arguments.py has the rules), and a problem is made of them. A backend reduces: Host
 (_host.py), or Torch or CuPy (_gpu.py). Each has
 
-    check_out, mask, means     what out=, where= and mean= are to it
+    beside, mask, means        a further array; what where= and mean= are to it (_backend.py)
+    check_out, check_held      what out= is; whether a type holds an array's integers
     along                      the values of a problem along axes
     one, several, deliver      these as the caller sees them, in out= if that is given
     from_parts, complex_product    what is made of several sums
     offsets, segments, ids, greatest_id, groups    reductions by part
 
-and its arrays have a type, a shape, and other views of themselves.
+and arrays are Operands (_arrays.py), which have a type, a shape, and other views of themselves.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ import numpy as np
 from . import _core, _gpu
 from ._arguments import NO_IDENTITY, real
 from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, holds_all, type_of, wrap_numpy
-from ._host import BLOCK, check_empty, chunks, contiguous, groups_by_blocks, ids_of, in_order, is_in_order, mask_of, shown, \
-    store
+from ._host import BLOCK, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
 from ._operators import Operator
 from ._parts import gather, names_of, problem_of
 
@@ -301,9 +300,10 @@ class Groups(_Known):
         """Adds elements, each to the group of its id. Returns the groups."""
         t = as_host_array(x)
         dtype = _elements(t, self._kind)
-        t_ids = ids_of(ids)
+        t_ids = HOST.ids(ids, None)
         numbers, more = t_ids.array, ("u8" if t_ids.type == "bool" else t_ids.type, self._count, skip_outside, False)
-        mask = mask_of(where, numbers.shape)
+        chosen = HOST.mask(where, t_ids)
+        mask = None if chosen is None else chosen.array
         if t.array.ndim != 1:
             raise ValueError("groups are fed arrays of one dimension")
         if t.array.shape != numbers.shape:
@@ -314,7 +314,8 @@ class Groups(_Known):
             groups_by_blocks(part, t.array, self._kind, mask, ("groups", numbers, *more), device)
             self._known.merge(part)
             return self
-        self._known.feed(contiguous(t.array, dtype), None if mask is None else in_order(mask), ("groups", in_order(numbers), *more), device)
+        self._known.feed(contiguous(t.array, dtype), None if mask is None else in_order(mask), ("groups", in_order(numbers), *more),
+                         device)
         return self
 
     def _merges(self) -> bool:
