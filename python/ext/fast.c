@@ -24,7 +24,6 @@ static const struct {
 /* The type of a buffer's format; 0: none of ours, or not in this machine's byte order. */
 static int type_of_format(const char *format, Py_ssize_t itemsize) {
     if (!format || format[0] == '\0' || format[1] != '\0') return 0;
-    const int size = itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : 3;
     switch (format[0]) {
     case 'd':
         return TALLY_F64;
@@ -39,13 +38,19 @@ static int type_of_format(const char *format, Py_ssize_t itemsize) {
     case 'i':
     case 'l':
     case 'q':
-        return TALLY_I8 + size;
+        return itemsize == 1   ? TALLY_I8
+               : itemsize == 2 ? TALLY_I16
+               : itemsize == 4 ? TALLY_I32
+                               : TALLY_I64;
     case 'B':
     case 'H':
     case 'I':
     case 'L':
     case 'Q':
-        return TALLY_U8 + size;
+        return itemsize == 1   ? TALLY_U8
+               : itemsize == 2 ? TALLY_U16
+               : itemsize == 4 ? TALLY_U32
+                               : TALLY_U64;
     default:
         return 0;
     }
@@ -149,7 +154,7 @@ static PyObject *finish(struct core *core, enum kind kind, int type, tally_value
     }
 }
 
-/* Gets the elements of an array of one of our types. Returns 0, without an exception, for other arrays. */
+/* Gets the elements of a contiguous array of one of our types. Returns 0, without an exception, for other arrays. */
 static int get_elements(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     if (PyObject_GetBuffer(x, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
         PyErr_Clear();
@@ -157,14 +162,11 @@ static int get_elements(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     }
     *type = type_of_format(b->format, b->itemsize);
     *n = *type ? (size_t)(b->len / b->itemsize) : 0;
-    if (*n > 0) return 1;
+    if (*n > 0 && (b->ndim <= 1 ? b->ndim == 0 || b->strides[0] == b->itemsize
+                                : PyBuffer_IsContiguous(b, 'C')))
+        return 1;
     PyBuffer_Release(b);
     return 0;
-}
-
-static int is_side_by_side(const Py_buffer *b) {
-    return b->ndim <= 1 ? b->ndim == 0 || b->strides[0] == b->itemsize
-                        : PyBuffer_IsContiguous(b, 'C');
 }
 
 /* Returns whether some bool may be a byte other than 0 and 1, as in a view of other elements, if that matters. The
@@ -227,41 +229,55 @@ static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, in
     return made;
 }
 
-/* Reduces an array of two or more dimensions along one axis; NULL without an exception: not this way. */
-static PyObject *along(struct core *core, enum core_function f, const Py_buffer *x, int type,
-                       int axis) {
+/* Reduces a NumPy array of two or more dimensions along one axis; NULL without an exception: not this way. */
+static PyObject *along(struct core *core, enum core_function f, PyObject *array, int axis) {
     size_t length[TALLY_DIMS_MAX];
     ptrdiff_t stride[TALLY_DIMS_MAX];
     const enum kind kind = table[f].kind;
-    Py_buffer out;
+    Py_buffer x, out;
     if (kind == PAIR || table[f].op == TALLY_DOT || f == FUNCTION_norm) return NULL;
-    if (x->ndim > TALLY_DIMS_MAX || axis < -x->ndim || axis >= x->ndim) return NULL;
-    for (int d = 0; d < x->ndim; d++) {
-        if (x->strides[d] % x->itemsize != 0) return NULL;
-        length[d] = (size_t)x->shape[d];
-        stride[d] = x->strides[d] / x->itemsize;
+    if (PyObject_GetBuffer(array, &x, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return NULL;
     }
-    if (axis < 0) axis += x->ndim;
-    const tally_problem problem = {.op = table[f].op,
-                                   .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
-    const tally_shape shape = {.cut = TALLY_AXES,
-                               .dims = (unsigned)x->ndim,
-                               .length = length,
-                               .x_stride = stride,
-                               .axes = UINT32_C(1) << axis};
-    tally_device *device = (size_t)x->len >= (size_t)1 << 19 ? core_cpu() : NULL;
-    if (PyErr_Occurred()) return NULL;
-    PyObject *made = make_result(core, x, axis, result_type(kind, type, &problem), &out);
-    if (!made) return NULL;
-    struct work work;
-    work_begin(&work, (size_t)x->len);
-    tally_status s =
-        tally_reduce_shaped(device, &problem, &shape, x->buf, NULL, (void *[]){out.buf});
-    s = work_end(&work, s);
-    PyBuffer_Release(&out);
-    if (s == TALLY_OK) return made;
-    Py_DECREF(made);
-    return core_raise(s);
+    const int type = type_of_format(x.format, x.itemsize);
+    int mine = type && x.ndim >= 2 && x.ndim <= TALLY_DIMS_MAX && x.len > 0 && axis >= -x.ndim &&
+               axis < x.ndim && core->scalar[type] &&
+               (kind != BITS || type < TALLY_F16 || type == CORE_BOOL) &&
+               !may_have_other_bytes(kind, table[f].op, type, &x);
+    for (int d = 0; mine && d < x.ndim; d++) {
+        mine = x.strides[d] % x.itemsize == 0;
+        length[d] = (size_t)x.shape[d];
+        stride[d] = x.strides[d] / x.itemsize;
+    }
+    PyObject *made = NULL;
+    if (mine) {
+        if (axis < 0) axis += x.ndim;
+        const tally_problem problem = {.op = table[f].op,
+                                       .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
+        const tally_shape shape = {.cut = TALLY_AXES,
+                                   .dims = (unsigned)x.ndim,
+                                   .length = length,
+                                   .x_stride = stride,
+                                   .axes = UINT32_C(1) << axis};
+        tally_device *device = (size_t)x.len >= (size_t)1 << 19 ? core_cpu() : NULL;
+        if (!PyErr_Occurred())
+            made = make_result(core, &x, axis, result_type(kind, type, &problem), &out);
+        if (made) {
+            struct work work;
+            work_begin(&work, (size_t)x.len);
+            tally_status s =
+                tally_reduce_shaped(device, &problem, &shape, x.buf, NULL, (void *[]){out.buf});
+            s = work_end(&work, s);
+            PyBuffer_Release(&out);
+            if (s != TALLY_OK) {
+                Py_CLEAR(made);
+                core_raise(s);
+            }
+        }
+    }
+    PyBuffer_Release(&x);
+    return made;
 }
 
 /* ---- Whole arrays --------------------------------------------------------------------------- */
@@ -274,37 +290,32 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     Py_buffer x, y;
     int type, y_type;
     size_t n, y_n;
-    int axis = 0;
+    int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
     if (core->tensor_call && core->general[f] && count >= 1 &&
         Py_TYPE(arguments[0]) == core->tensor_type)
         return call_on_tensor(core, f, arguments, count, names);
-    const int is_array = core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray;
-    const int has_axis = is_array && one_axis(arguments, count, names, &axis);
-    if (!is_array || (!has_axis && (names || count != 1 + two)) ||
-        (two && (has_axis || Py_TYPE(arguments[1]) != core->ndarray)) ||
+    if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
+        one_axis(arguments, count, names, &axis)) {
+        PyObject *result = along(core, f, arguments[0], axis);
+        if (result || PyErr_Occurred()) return result;
+        alone = (axis == 0 || axis == -1) && !two && table[f].kind != PAIR && f != FUNCTION_norm;
+    }
+    if ((!alone && (names || count != 1 + two)) || !core->ndarray ||
+        Py_TYPE(arguments[0]) != core->ndarray || (two && Py_TYPE(arguments[1]) != core->ndarray) ||
         !get_elements(arguments[0], &x, &type, &n))
         return call_general(core, f, arguments, count, names);
-    int mine = core->scalar[type] != NULL && !may_have_other_bytes(table[f].kind, op, type, &x);
-    if (table[f].kind == BITS) mine = mine && (type < TALLY_F16 || type == CORE_BOOL);
-    if (has_axis && x.ndim >= 2) {
-        PyObject *result = mine ? along(core, f, &x, type, axis) : NULL;
-        PyBuffer_Release(&x);
-        if (result || PyErr_Occurred()) return result;
-        return call_general(core, f, arguments, count, names);
-    }
-    mine = mine && is_side_by_side(&x);
-    if (has_axis) /* the only one? */
-        mine = mine && x.ndim == 1 && (axis == 0 || axis == -1) && table[f].kind != PAIR &&
-               f != FUNCTION_norm;
+    int mine = core->scalar[type] != NULL && (!alone || x.ndim == 1);
     if (two && mine) {
         mine = x.ndim == 1 && type != CORE_BOOL && get_elements(arguments[1], &y, &y_type, &y_n);
-        if (mine && (y.ndim != 1 || y_type != type || y_n != n || !is_side_by_side(&y))) {
+        if (mine && (y.ndim != 1 || y_type != type || y_n != n)) {
             PyBuffer_Release(&y);
             mine = 0;
         }
     }
+    if (table[f].kind == BITS) mine = mine && (type < TALLY_F16 || type == CORE_BOOL);
     /* (NumPy's norm of an array of more dimensions than two, or of no dimension, is another question.) */
     if (f == FUNCTION_norm) mine = mine && x.ndim >= 1;
+    mine = mine && !may_have_other_bytes(table[f].kind, op, type, &x);
     if (!mine) {
         PyBuffer_Release(&x);
         return call_general(core, f, arguments, count, names);
