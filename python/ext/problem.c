@@ -406,13 +406,14 @@ static tally_status measure(struct prepared *a, const tally_problem *problem) {
     return s;
 }
 
-/* prepare(x, y, mask, axes, parts, device, apart) -> (what launch() takes, bytes of workspace). The arrays have the addresses and
- * strides of a GPU's; x may be a number of elements, of which all are reduced. */
+/* prepare(x, y, mask, axes, parts, device, apart) -> (what launch() takes, bytes of workspace, addresses of x, y and the mask).
+ * The arrays have the addresses and strides of a GPU's; x may be a number of elements, of which all are reduced. */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *parts, *spec;
     unsigned long axes;
     Py_ssize_t apart;
+    unsigned long long at[3] = {0};
     if (!PyArg_ParseTuple(arguments, "OOOkOOn", &x, &y, &mask, &axes, &parts, &spec, &apart))
         return NULL;
     struct prepared *a = calloc(1, sizeof *a);
@@ -420,8 +421,12 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     a->apart = (size_t)apart;
     if (PyLong_Check(x))
         a->n = PyLong_AsSize_t(x);
-    else if ((a->in_shape = core_shape(self, x, y, mask, axes, parts, NULL)))
+    else if ((a->in_shape = core_shape(self, x, y, mask, axes, parts, NULL))) {
+        const struct view *views[] = {&a->in_shape->x, &a->in_shape->y, &a->in_shape->mask};
+        for (int i = 0; i < 3; i++)
+            at[i] = views[i]->n ? (uintptr_t)views[i]->buffer.buf : 0;
         release_arrays(self, a->in_shape);
+    }
     if (!PyErr_Occurred() && (a->device = core_device(spec))) {
         const tally_status status = measure(a, &self->problem);
         if (status != TALLY_OK) core_raise(status);
@@ -433,7 +438,7 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
         return NULL;
     }
     a->problem = Py_NewRef(object);
-    return Py_BuildValue("Nn", capsule, (Py_ssize_t)a->bytes);
+    return Py_BuildValue("NnKKK", capsule, (Py_ssize_t)a->bytes, at[0], at[1], at[2]);
 }
 
 int core_launch_at(PyObject *prepared, const struct addresses *at) {
@@ -509,7 +514,7 @@ static PyMethodDef problem_methods[] = {
      "reduce(x, y, device): the values of contiguous arrays."},
     {"shaped", problem_shaped, METH_VARARGS, "shaped(x, y, mask, axes, parts, out, device)"},
     {"prepare", problem_prepare, METH_VARARGS,
-     "prepare(x, y, mask, axes, parts, device, apart): (what launch() takes, bytes of workspace)"},
+     "prepare(x, y, mask, axes, parts, device, apart): what launch() takes"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -35,6 +35,9 @@ _RESULT = 16  # bytes of a tally_result and of a tally_outcome, both with their 
 _OUTCOME = 256  # bytes in front of a workspace for a tally_outcome; what lies behind stays aligned
 _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
 
+#: All addresses from 1 on, of which layouts are parts.
+_SPACE = np.asarray(Memory(1, (1 << 63) - 2, "|u1"))
+
 Strides = tuple[int, ...]
 
 
@@ -64,7 +67,7 @@ def as_gpu_array(x: Any, device: str | None = None) -> Operand:
     if name not in _KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
     kind, (address, shape, strides, number) = _KINDS[name], backend.layout(x)
-    layout = np.asarray(Memory(address, shape, DTYPE[kind].str, tuple([s * _SIZE[kind] for s in strides])))
+    layout = np.ndarray(shape, DTYPE[kind], _SPACE, max(0, address - 1), tuple([s * _SIZE[kind] for s in strides]))
     return Operand(layout, kind, True, wrap_numpy, False, backend, x, number)
 
 
@@ -294,10 +297,10 @@ def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value:
     arrays = layouts(t, y, mask)
     if _is_whole(p, call.axes, arrays):
         room = _RESULT
-        prepared, size = p.prepare(t.array.size, None, None, 0, None, t.spec, room)
+        prepared, size, _ = _plan(p, t.type, t.array.size, t.spec)
     else:
         room = -(-math.prod(shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
-        prepared, size = _prepared_along(p, t.spec, call.axes, arrays, None, room)
+        prepared, size = _prepared_along(p, t.spec, call.axes, arrays, None, room)[:2]
     values = 1 + len(others)
     made.prepared = _Prepared(t.backend, t.number, prepared, size, name, shape, room * values, values, gather, mask is not None)
 
@@ -308,12 +311,12 @@ def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value:
 @functools.lru_cache(maxsize=1024)
 def _plan(p: _core.Problem, element: str, n: int, spec: str) -> tuple[Any, int, tuple[str, ...]]:
     """How values of a whole array are asked for: what is launched, bytes of workspace, and the values' dtypes."""
-    prepared, size = p.prepare(n, None, None, 0, None, spec, _RESULT)
+    prepared, size = p.prepare(n, None, None, 0, None, spec, _RESULT)[:2]
     return prepared, size, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p))
 
 
 def _prepared_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: Layouts, parts: tuple[Any, ...] | None,
-                    apart: int) -> tuple[Any, int]:
+                    apart: int) -> tuple[Any, int, int, int, int]:
     """Prepares a reduction along axes. It leaves out dimensions of length 1 if there are too many for the engine."""
     x, y, mask = arrays
     if x.ndim > MOST_DIMS:
@@ -438,14 +441,14 @@ class Gpu(Backend):
             checks.append(functools.partial(_check_statuses, self, self.view(results, "uint8"), values_of(p), False))
         return values
 
-    def launch(self, p: _core.Problem, prepared: tuple[Any, int], number: int, arrays: Layouts, outs: Sequence[Any]) -> None:
-        """Launches a reduction of x, y and the mask."""
+    def launch(self, p: _core.Problem, prepared: tuple[Any, int, int, int, int], number: int, outs: Sequence[Any]) -> None:
+        """Launches a reduction, as Problem.prepare() has it."""
+        what, size, x, y, mask = prepared
         checks = _checks.get()
         # (Of minmax nothing can go wrong, and nothing is written of it.)
-        work = (self.empty if checks is None else self.zeros)((prepared[1] + _OUTCOME,), "uint8", number)
+        work = (self.empty if checks is None else self.zeros)((size + _OUTCOME,), "uint8", number)
         at = self.address(work)
-        x, y, mask = map(address_of, arrays)
-        _core.launch(prepared[0], x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
+        _core.launch(what, x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
                      0 if checks is None else at)
         if checks is not None:
             checks.append(functools.partial(_check_statuses, self, work, values_of(p), True))
@@ -463,7 +466,7 @@ class Gpu(Backend):
             return [v.reshape((1,) * len(shape)) for v in values] if call.keepdims and shape else values
         outs = [self.empty(result_shape(shape, call.axes, call.keepdims), name, t.number) for name in names]
         parts = None if call.means is None else ("means", np.atleast_1d(as_gpu_array(call.means).array).view(np.float64))
-        self.launch(p, _prepared_along(p, t.spec, axes, arrays, parts, 0), t.number, arrays, outs)
+        self.launch(p, _prepared_along(p, t.spec, axes, arrays, parts, 0), t.number, outs)
         return outs
 
     def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
@@ -600,8 +603,8 @@ class Gpu(Backend):
         try:
             lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
             outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
-            arrays = t.array, None, beside_axis(None if mask is None else mask.array, t.array, axis)
-            self.launch(p, p.prepare(*arrays, 1 << axis, parts, t.spec, 0), t.number, arrays, outs)
+            there = beside_axis(None if mask is None else mask.array, t.array, axis)
+            self.launch(p, p.prepare(t.array, None, there, 1 << axis, parts, t.spec, 0), t.number, outs)
             return outs
         finally:
             _checks.reset(token)
