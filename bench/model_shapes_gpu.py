@@ -83,7 +83,7 @@ def main():
     options.add_argument("--device", default="")
     options = options.parse_args()
     if options.device:
-        tally._gpu.GpuArray.spec = property(lambda self: f"cuda:{self.number},{options.device}")
+        tally._arrays.Operand.spec = property(lambda self: f"cuda:{self.number},{options.device}")
     quotients, slow = {}, []
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; microseconds")
     print(f"{'':34}{'device':>9}{'PyTorch':>9}{'':7}{'returns':>9}{'PyTorch':>9}")

@@ -232,26 +232,24 @@ static struct entry *find_free(struct call_cache *cache, uint64_t hash) {
     return &cache->entry[(hash / 2 + cache->victim++ % WAYS) % ENTRIES];
 }
 
-static void retain(const struct entry *e) {
+/* Takes references to all that an entry has, or gives them back. */
+static void hold(const struct entry *e, void (*change)(PyObject *)) {
     for (int i = 0; i < MORE; i++) {
-        Py_XINCREF(e->key.call.name[i]);
-        Py_XINCREF(e->key.more[i]);
+        if (e->key.call.name[i]) change(e->key.call.name[i]);
+        if (e->key.more[i]) change(e->key.more[i]);
     }
-    Py_INCREF(e->prepared);
-    Py_INCREF(e->is_capturing);
-    Py_INCREF(e->results);
-    Py_INCREF(e->refill);
+    change(e->prepared);
+    change(e->is_capturing);
+    change(e->results);
+    change(e->refill);
+}
+
+static void retain(const struct entry *e) {
+    hold(e, Py_IncRef);
 }
 
 static void release(const struct entry *e) {
-    for (int i = 0; i < MORE; i++) {
-        Py_XDECREF(e->key.call.name[i]);
-        Py_XDECREF(e->key.more[i]);
-    }
-    Py_DECREF(e->prepared);
-    Py_DECREF(e->is_capturing);
-    Py_DECREF(e->results);
-    Py_DECREF(e->refill);
+    hold(e, Py_DecRef);
 }
 
 static void clear_entry(struct entry *e) {
@@ -433,12 +431,10 @@ int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream) {
     }
     core->calls = cache;
     clear_entries(cache);
-    PyObject *old[] = {cache->is_negated, cache->stream};
-    cache->is_negated = PyObject_GetAttrString((PyObject *)type, "is_neg");
-    cache->stream = Py_NewRef(stream);
+    CORE_SET(cache->stream, stream);
     cache->exchange = exchange_of(type);
-    Py_XDECREF(old[0]);
-    Py_XDECREF(old[1]);
+    Py_CLEAR(cache->is_negated);
+    cache->is_negated = PyObject_GetAttrString((PyObject *)type, "is_neg");
     return cache->is_negated ? 0 : -1;
 }
 #endif

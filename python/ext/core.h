@@ -91,6 +91,14 @@ struct core {
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
+/* Sets a reference, of whichever type, to an object, and gives the old one back. */
+#define CORE_SET(place, object)                                                                    \
+    do {                                                                                           \
+        PyObject *core_old = (PyObject *)(place);                                                  \
+        (place) = (void *)Py_NewRef(object);                                                       \
+        Py_XDECREF(core_old);                                                                      \
+    } while (0)
+
 struct core *core_of(PyObject *module);
 extern struct PyModuleDef core_module;
 
@@ -116,9 +124,9 @@ tally_status work_end(struct work *w, tally_status s);
 struct view {
     Py_buffer buffer;
     int held;
-    size_t n, itemsize;   /* elements; bytes an element */
-    ptrdiff_t stride[64]; /* in elements */
-    size_t length[64];
+    size_t n, itemsize;               /* elements; bytes an element */
+    ptrdiff_t stride[TALLY_DIMS_MAX]; /* in elements; of the first dimensions, if there are more */
+    size_t length[TALLY_DIMS_MAX];
 };
 /* Gets an object's buffer. Returns -1 with an exception if it has none, or if strides are no multiples of elements. None
  * gives an empty view whose buf is NULL. */
@@ -177,6 +185,22 @@ struct problem_object *core_problem(struct core *core, PyObject *object);
 int core_elements(const struct problem_object *p, PyObject *object, struct view *v);
 int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
               struct view *y);
+/* A call's shape, and where its arrays are held. */
+struct shaped {
+    tally_shape shape;
+    struct view x, y, mask, more;      /* more: offsets, ids or means */
+    struct view out[TALLY_VALUES_MAX]; /* as many as the problem has values */
+    void *place[TALLY_VALUES_MAX];
+};
+/* One without arrays. NULL with an exception. */
+struct shaped *core_new_shape(const struct problem_object *p);
+/* Gets the arrays and the shape of a call. `parts` as get_parts() has them. `out`: a tuple of results, which have x's
+ * dimensions, of length 1 where they are reduced; or NULL. NULL with an exception where these do not suit each other. */
+struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,
+                          unsigned long axes, PyObject *parts, PyObject *out);
+void core_free_shape(const struct problem_object *p, struct shaped *a);
+/* Gets a tuple of arrays for the problem's values. Returns -1 with an exception if they are not such. */
+int core_results(const struct problem_object *p, PyObject *out, struct shaped *a);
 /* Values as a tuple of numbers; None where there is no value. */
 PyObject *core_values(const struct problem_object *p, const tally_value *value);
 

@@ -123,12 +123,6 @@ tally_device *core_device(PyObject *spec) {
     return device;
 }
 
-static PyObject *info_dict(const tally_device_info *i) {
-    return Py_BuildValue("{s:s,s:s,s:s,s:I,s:I,s:K}", "spec", i->spec, "name", i->name, "isa",
-                         i->isa, "units", i->units, "threads", i->threads, "memory",
-                         i->memory_bytes);
-}
-
 static PyObject *devices(PyObject *module, PyObject *unused) {
     tally_device_info info[32];
     size_t count = 0;
@@ -137,20 +131,13 @@ static PyObject *devices(PyObject *module, PyObject *unused) {
     if (s != TALLY_OK) return core_raise(s);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count && i < 32; i++) {
-        PyObject *entry = info_dict(&info[i]);
+        PyObject *entry = Py_BuildValue("{s:s,s:s,s:s,s:I,s:I,s:K}", "spec", info[i].spec, "name",
+                                        info[i].name, "isa", info[i].isa, "units", info[i].units,
+                                        "threads", info[i].threads, "memory", info[i].memory_bytes);
         if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
         Py_XDECREF(entry);
     }
     return list;
-}
-
-static PyObject *describe_device(PyObject *module, PyObject *spec) {
-    tally_device_info info;
-    (void)module;
-    tally_device *d = core_device(spec);
-    if (!d) return NULL;
-    tally_status s = tally_device_describe(d, &info);
-    return s == TALLY_OK ? info_dict(&info) : core_raise(s);
 }
 
 /* ---- Work without the interpreter's lock ---------------------------------------------------- */
@@ -195,16 +182,14 @@ int view_get(PyObject *object, int writable, struct view *v) {
     v->held = 1;
     v->n = 1;
     v->itemsize = (size_t)v->buffer.itemsize;
-    if (v->buffer.ndim > 64) {
-        PyErr_SetString(PyExc_ValueError, "more than 64 dimensions");
-        view_release(v);
-        return -1;
-    }
     for (int i = 0; i < v->buffer.ndim; i++) {
-        v->length[i] = (size_t)v->buffer.shape[i];
-        v->n *= v->length[i];
-        v->stride[i] = v->itemsize ? v->buffer.strides[i] / v->buffer.itemsize : 0;
-        if (v->length[i] > 1 && v->itemsize && v->buffer.strides[i] % v->buffer.itemsize != 0) {
+        const size_t length = (size_t)v->buffer.shape[i];
+        v->n *= length;
+        if (i < TALLY_DIMS_MAX) {
+            v->length[i] = length;
+            v->stride[i] = v->itemsize ? v->buffer.strides[i] / v->buffer.itemsize : 0;
+        }
+        if (length > 1 && v->itemsize && v->buffer.strides[i] % v->buffer.itemsize != 0) {
             PyErr_SetString(PyExc_ValueError, "strides are no multiples of an element");
             view_release(v);
             return -1;
@@ -223,29 +208,11 @@ int view_is_contiguous(const struct view *v) {
 }
 
 PyObject *core_number(const tally_value *value) {
-    switch (value->type) {
-    case TALLY_I8:
-        return PyLong_FromLong(value->as.i8);
-    case TALLY_I16:
-        return PyLong_FromLong(value->as.i16);
-    case TALLY_I32:
-        return PyLong_FromLong(value->as.i32);
-    case TALLY_I64:
-        return PyLong_FromLongLong(value->as.i64);
-    case TALLY_U8:
-        return PyLong_FromLong(value->as.u8);
-    case TALLY_U16:
-        return PyLong_FromLong(value->as.u16);
-    case TALLY_U32:
-        return PyLong_FromUnsignedLong(value->as.u32);
-    case TALLY_U64:
-        return PyLong_FromUnsignedLongLong(value->as.u64);
-    case TALLY_F16:
-    case TALLY_BF16:
-    case TALLY_F32:
-    case TALLY_F64:
-        return PyFloat_FromDouble(tally_value_double(value));
-    }
+    tally_value wide;
+    if (value->type >= TALLY_F16) return PyFloat_FromDouble(tally_value_double(value));
+    if (value->type >= TALLY_U8) return PyLong_FromUnsignedLongLong(tally_value_bits(value));
+    if (tally_value_convert(value, TALLY_I64, &wide) == TALLY_OK)
+        return PyLong_FromLongLong(wide.as.i64);
     Py_RETURN_NONE;
 }
 
@@ -284,12 +251,9 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
         Py_XDECREF(old);
         if (make_scalar_array(core, i, empty) < 0) return NULL;
     }
-    Py_XDECREF(core->empty);
-    core->empty = Py_NewRef(empty);
-    Py_XDECREF(core->pair);
-    core->pair = Py_NewRef(pair);
-    Py_XDECREF((PyObject *)core->ndarray);
-    core->ndarray = (PyTypeObject *)Py_NewRef(ndarray);
+    CORE_SET(core->empty, empty);
+    CORE_SET(core->pair, pair);
+    CORE_SET(core->ndarray, ndarray);
     Py_RETURN_NONE;
 }
 
@@ -300,11 +264,8 @@ static PyObject *set_tensor_type(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *type, *call, *stream;
     if (!PyArg_ParseTuple(arguments, "O!OO", &PyType_Type, &type, &call, &stream)) return NULL;
-    PyObject *old[] = {(PyObject *)core->tensor_type, core->tensor_call};
-    core->tensor_type = (PyTypeObject *)Py_NewRef(type);
-    core->tensor_call = Py_NewRef(call);
-    Py_XDECREF(old[0]);
-    Py_XDECREF(old[1]);
+    CORE_SET(core->tensor_type, type);
+    CORE_SET(core->tensor_call, call);
     if (core_open_calls(core, core->tensor_type, stream) < 0) return NULL;
     Py_RETURN_NONE;
 }
@@ -325,7 +286,6 @@ static PyMethodDef methods[] = {
      "The same where GPUs read each other's memory."},
     {"terms_sizes", core_terms_sizes, METH_VARARGS, "How much memory they need."},
     {"devices", devices, METH_NOARGS, "The devices that are here, as dictionaries."},
-    {"describe_device", describe_device, METH_O, "What a device is, as a dictionary."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -337,53 +297,37 @@ static int execute(PyObject *module) {
     return PyModule_AddStringConstant(module, "version", tally_version());
 }
 
+/* The objects that a module owns, but for the cache of calls. */
+#define OWNED(X)                                                                                   \
+    for (int i = 0; i < FUNCTIONS; i++)                                                            \
+        X(core->general[i]);                                                                       \
+    for (int i = 0; i < CORE_TYPES; i++) {                                                         \
+        X(core->scalar[i]);                                                                        \
+        X(core->scalar_array[i]);                                                                  \
+    }                                                                                              \
+    for (int i = 0; i < 256; i++)                                                                  \
+        X(core->small_index[i]);                                                                   \
+    X(core->tensor_type);                                                                          \
+    X(core->tensor_call);                                                                          \
+    X(core->no_index);                                                                             \
+    X(core->ndarray);                                                                              \
+    X(core->empty);                                                                                \
+    X(core->pair);                                                                                 \
+    X(core->problem);                                                                              \
+    X(core->state);                                                                                \
+    X(core->groups);                                                                               \
+    X(core->tensor)
+
 static int traverse(PyObject *module, visitproc visit, void *arg) {
     struct core *core = core_of(module);
-    for (int i = 0; i < FUNCTIONS; i++) {
-        Py_VISIT(core->general[i]);
-    }
-    Py_VISIT(core->tensor_type);
-    Py_VISIT(core->tensor_call);
-    if (core_visit_calls(core, visit, arg)) return 1;
-    for (int i = 0; i < CORE_TYPES; i++) {
-        Py_VISIT(core->scalar[i]);
-        Py_VISIT(core->scalar_array[i]);
-    }
-    Py_VISIT(core->no_index);
-    Py_VISIT(core->ndarray);
-    for (int i = 0; i < 256; i++)
-        Py_VISIT(core->small_index[i]);
-    Py_VISIT(core->empty);
-    Py_VISIT(core->pair);
-    Py_VISIT(core->problem);
-    Py_VISIT(core->state);
-    Py_VISIT(core->groups);
-    Py_VISIT(core->tensor);
-    return 0;
+    OWNED(Py_VISIT);
+    return core_visit_calls(core, visit, arg);
 }
 
 static int clear(PyObject *module) {
     struct core *core = core_of(module);
-    for (int i = 0; i < FUNCTIONS; i++) {
-        Py_CLEAR(core->general[i]);
-    }
-    Py_CLEAR(core->tensor_type);
-    Py_CLEAR(core->tensor_call);
     core_close_calls(core);
-    for (int i = 0; i < CORE_TYPES; i++) {
-        Py_CLEAR(core->scalar[i]);
-        Py_CLEAR(core->scalar_array[i]);
-    }
-    Py_CLEAR(core->no_index);
-    Py_CLEAR(core->ndarray);
-    for (int i = 0; i < 256; i++)
-        Py_CLEAR(core->small_index[i]);
-    Py_CLEAR(core->empty);
-    Py_CLEAR(core->pair);
-    Py_CLEAR(core->problem);
-    Py_CLEAR(core->state);
-    Py_CLEAR(core->groups);
-    Py_CLEAR(core->tensor);
+    OWNED(Py_CLEAR);
     return 0;
 }
 

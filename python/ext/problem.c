@@ -199,48 +199,92 @@ static PyObject *problem_reduce(PyObject *object, PyObject *arguments) {
     return s == TALLY_OK ? core_values(self, value) : core_raise(s);
 }
 
-/* ---- Parts ----------------------------------------------------------------------------------- */
+/* ---- In a shape ------------------------------------------------------------------------------ */
 
-/* Where a call's arrays are held. */
-struct parts {
-    struct view x, y, mask, more, out[TALLY_VALUES_MAX]; /* more: offsets, ids or means */
-    void *place[TALLY_VALUES_MAX];
-};
-
-static void parts_release(const struct problem_object *p, struct parts *a) {
+/* Gives the arrays back; the shape's lengths and strides stay. */
+static void release_arrays(const struct problem_object *p, struct shaped *a) {
     view_release(&a->x);
     view_release(&a->y);
     view_release(&a->mask);
     view_release(&a->more);
     for (size_t i = 0; i < p->values; i++)
         view_release(&a->out[i]);
+}
+
+struct shaped *core_new_shape(const struct problem_object *p) {
+    struct shaped *a = malloc(sizeof *a);
+    if (!a) return (struct shaped *)PyErr_NoMemory();
+    memset(a, 0, offsetof(struct shaped, out));
+    for (size_t i = 0; i < p->values; i++)
+        a->out[i].held = 0;
+    return a;
+}
+
+void core_free_shape(const struct problem_object *p, struct shaped *a) {
+    release_arrays(p, a);
     free(a);
 }
 
-static struct parts *parts_get(const struct problem_object *p, PyObject *x, PyObject *y,
-                               PyObject *mask, PyObject *more, PyObject *out) {
-    struct parts *a = calloc(1, sizeof *a);
-    if (!a) return (struct parts *)PyErr_NoMemory();
-    int ok = view_get(x, 0, &a->x) == 0 && view_get(y, 0, &a->y) == 0 &&
-             view_get(mask, 0, &a->mask) == 0 && view_get(more, 0, &a->more) == 0;
-    const size_t element = tally_type_size(p->problem.type);
-    if (ok && (!a->x.held || a->x.itemsize != element || (a->y.held && a->y.itemsize != element) ||
-               (a->mask.held && a->mask.itemsize != 1) || !PyTuple_Check(out) ||
-               PyTuple_Size(out) != (Py_ssize_t)p->values)) {
-        PyErr_SetString(PyExc_ValueError, "arrays do not suit the problem");
-        ok = 0;
-    }
-    for (size_t i = 0; ok && i < p->values; i++) {
-        ok = view_get(PyTuple_GetItem(out, (Py_ssize_t)i), 1, &a->out[i]) == 0;
+static int refuse(const char *text) {
+    PyErr_SetString(PyExc_ValueError, text);
+    return -1;
+}
+
+int core_results(const struct problem_object *p, PyObject *out, struct shaped *a) {
+    if (!PyTuple_Check(out) || PyTuple_Size(out) != (Py_ssize_t)p->values)
+        return refuse("results do not suit the problem");
+    for (size_t i = 0; i < p->values; i++) {
+        if (view_get(PyTuple_GetItem(out, (Py_ssize_t)i), 1, &a->out[i]) < 0) return -1;
         a->place[i] = a->out[i].buffer.buf;
-        if (ok && a->out[i].itemsize != tally_type_size(tally_problem_value_type(&p->problem, i))) {
-            PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
-            ok = 0;
-        }
+        if (a->out[i].itemsize != tally_type_size(tally_problem_value_type(&p->problem, i)))
+            return refuse("results do not suit the problem");
     }
-    if (ok) return a;
-    parts_release(p, a);
-    return NULL;
+    return 0;
+}
+
+/* Gets what cuts an array into parts, or a mean for each result:
+ * None; ("means", doubles); ("segments", offsets of i32 or i64, or how many of one length they are);
+ * ("groups", ids, their type, count, skip, sorted). */
+static int get_parts(PyObject *parts, struct shaped *a) {
+    PyObject *array = NULL;
+    const char *cut, *type;
+    Py_ssize_t count = 0;
+    tally_shape *shape = &a->shape;
+    shape->cut = TALLY_AXES;
+    if (parts == Py_None) return 0;
+    if (!PyTuple_Check(parts) || PyTuple_Size(parts) < 2) return refuse("parts are a tuple");
+    if (PyTuple_Size(parts) > 2) {
+        shape->cut = TALLY_GROUPS;
+        if (!PyArg_ParseTuple(parts, "sOsnpp", &cut, &array, &type, &count, &shape->skip_outside,
+                              &shape->sorted))
+            return -1;
+        if (tally_type_parse(type, &shape->ids_type) != TALLY_OK) {
+            core_raise(TALLY_ETYPE);
+            return -1;
+        }
+    } else {
+        if (!PyArg_ParseTuple(parts, "sO", &cut, &array)) return -1;
+        if (strcmp(cut, "segments") == 0) shape->cut = TALLY_SEGMENTS;
+    }
+    if (shape->cut == TALLY_SEGMENTS && PyLong_Check(array)) {
+        count = PyLong_AsSsize_t(array);
+        if (PyErr_Occurred()) return -1;
+    } else if (view_get(array, 0, &a->more) < 0)
+        return -1;
+    else if (shape->cut == TALLY_SEGMENTS && a->more.n > 0)
+        count = (Py_ssize_t)a->more.n - 1;
+    if (count < 0) return refuse("the number of parts is negative");
+    shape->count = (size_t)count;
+    const void *more =
+        a->more.n ? a->more.buffer.buf : NULL; /* (a GPU's array of nothing has no address) */
+    if (shape->cut == TALLY_AXES)
+        shape->means = more;
+    else if (shape->cut == TALLY_SEGMENTS) {
+        shape->offsets = more;
+        shape->offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64;
+    } else
+        shape->ids = more;
+    return 0;
 }
 
 static int same_lengths(const struct view *a, const struct view *b) {
@@ -251,296 +295,150 @@ static int same_lengths(const struct view *a, const struct view *b) {
     return 1;
 }
 
-/* Returns whether a result has x's dimensions, of length 1 where they are reduced, and all results
- * the same strides. */
-static int results_suit(const struct problem_object *p, const struct parts *a, unsigned long axes) {
-    for (size_t i = 0; i < p->values; i++) {
-        const struct view *o = &a->out[i];
-        if (o->buffer.ndim != a->x.buffer.ndim) return 0;
-        for (int d = 0; d < o->buffer.ndim; d++)
-            if (o->length[d] != (axes >> d & 1 ? 1 : a->x.length[d]) ||
-                (o->length[d] > 1 && o->stride[d] != a->out[0].stride[d]))
-                return 0;
-    }
+/* Returns whether a result has x's dimensions, of length `count` where they are cut or reduced, and all results the same
+ * strides. */
+static int results_suit(const struct shaped *a, size_t i, size_t count) {
+    const struct view *o = &a->out[i];
+    if (o->buffer.ndim != a->x.buffer.ndim) return 0;
+    for (int d = 0; d < o->buffer.ndim; d++)
+        if (o->length[d] != (a->shape.axes >> d & 1 ? count : a->x.length[d]) ||
+            (o->length[d] > 1 && o->stride[d] != a->out[0].stride[d]))
+            return 0;
     return 1;
 }
 
-/* Reduces them in a shape, which reads so many bytes, and gives them back. */
-static PyObject *parts_reduce(const struct problem_object *p, tally_device *device, struct parts *a,
-                              const tally_shape *shape, size_t bytes) {
+/* Returns -1 with an exception where arrays do not go together. Results are looked at if there are any. */
+static int check_shape(const struct problem_object *p, const struct shaped *a) {
+    const tally_shape *shape = &a->shape;
+    const size_t element = tally_type_size(p->problem.type);
+    const int dims = a->x.buffer.ndim, cuts = shape->cut != TALLY_AXES;
+    if (!a->x.held || a->x.itemsize != element || (a->y.held && a->y.itemsize != element) ||
+        (a->mask.held && a->mask.itemsize != 1))
+        return refuse("arrays do not suit the problem");
+    int ok = dims <= TALLY_DIMS_MAX && same_lengths(&a->x, &a->y) &&
+             same_lengths(&a->x, &a->mask) && view_is_contiguous(&a->more) &&
+             shape->axes >> dims == 0;
+    for (size_t i = 0; ok && a->out[0].held && i < p->values; i++)
+        ok = results_suit(a, i, cuts ? shape->count : 1);
+    if (shape->cut == TALLY_AXES && a->more.held && a->out[0].held)
+        ok = ok && a->more.itemsize == sizeof(double) &&
+             a->more.n == a->out[0].n * (p->problem.is_complex ? 2 : 1);
+    size_t length = 0;
+    for (int d = 0; ok && cuts && d < dims; d++)
+        if (shape->axes == UINT32_C(1) << d) length = a->x.length[d];
+    ok = ok && (!cuts || (dims > 0 && (shape->axes & (shape->axes - 1)) == 0 && shape->axes));
+    if (!ok) return refuse("shapes do not suit each other");
+    if (shape->cut != TALLY_GROUPS ||
+        (a->more.n == length && a->more.itemsize == tally_type_size(shape->ids_type)))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", length, a->more.n);
+    return -1;
+}
+
+struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,
+                          unsigned long axes, PyObject *parts, PyObject *out) {
+    struct shaped *a = core_new_shape(p);
+    if (!a) return NULL;
+    a->shape.axes = (uint32_t)axes;
+    if (view_get(x, 0, &a->x) == 0 && view_get(y, 0, &a->y) == 0 &&
+        view_get(mask, 0, &a->mask) == 0 && get_parts(parts, a) == 0 &&
+        (!out || core_results(p, out, a) == 0) && check_shape(p, a) == 0) {
+        a->shape.dims = (unsigned)a->x.buffer.ndim;
+        a->shape.length = a->x.length;
+        a->shape.x_stride = a->x.stride;
+        a->shape.y_stride = a->y.held ? a->y.stride : NULL;
+        a->shape.out_stride = out ? a->out[0].stride : NULL;
+        a->shape.mask = a->mask.buffer.buf;
+        a->shape.mask_stride = a->mask.held ? a->mask.stride : NULL;
+        return a;
+    }
+    core_free_shape(p, a);
+    return NULL;
+}
+
+/* shaped(x, y, mask, axes, parts, out, device): reduces along the axes whose bits are set, or cuts the only one. */
+static PyObject *problem_shaped(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *x, *y, *mask, *parts, *out, *spec;
+    unsigned long axes;
     struct work work;
-    work_begin(&work, bytes);
-    tally_status s =
-        tally_reduce_shaped(device, &p->problem, shape, a->x.buffer.buf, a->y.buffer.buf, a->place);
+    if (!PyArg_ParseTuple(arguments, "OOOkOOO", &x, &y, &mask, &axes, &parts, &out, &spec))
+        return NULL;
+    tally_device *device = core_device(spec);
+    struct shaped *a = device ? core_shape(self, x, y, mask, axes, parts, out) : NULL;
+    if (!a) return NULL;
+    work_begin(&work, a->x.n * a->x.itemsize + a->shape.count * 8);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &a->shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
     s = work_end(&work, s);
-    parts_release(p, a);
+    core_free_shape(self, a);
     if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
 }
 
-/* axes(x, y, mask, axes, out, device, means): reduces along the axes whose bits are set. out: a tuple of arrays of x's
- * dimensions, of length 1 where reduced. means: None, or the doubles that variances are about, side by side. */
-static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *x, *y, *mask, *out, *spec, *means = Py_None;
-    unsigned long axes;
-    if (!PyArg_ParseTuple(arguments, "OOOkOO|O", &x, &y, &mask, &axes, &out, &spec, &means))
-        return NULL;
-    tally_device *device = core_device(spec);
-    struct parts *a = device ? parts_get(self, x, y, mask, means, out) : NULL;
-    if (!a) return NULL;
-    const size_t parts = self->problem.is_complex ? 2 : 1;
-    if (a->x.buffer.ndim > TALLY_DIMS_MAX || !same_lengths(&a->x, &a->y) ||
-        !same_lengths(&a->x, &a->mask) || !results_suit(self, a, axes) ||
-        (a->more.held && (a->more.itemsize != sizeof(double) || !view_is_contiguous(&a->more) ||
-                          a->more.n != parts * a->out[0].n))) {
-        PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
-        parts_release(self, a);
-        return NULL;
-    }
-    const tally_shape shape = {.cut = TALLY_AXES,
-                               .dims = (unsigned)a->x.buffer.ndim,
-                               .length = a->x.length,
-                               .x_stride = a->x.stride,
-                               .y_stride = a->y.held ? a->y.stride : NULL,
-                               .axes = (uint32_t)axes,
-                               .out_stride = a->out[0].stride,
-                               .mask = a->mask.buffer.buf,
-                               .mask_stride = a->mask.held ? a->mask.stride : NULL,
-                               .means = a->more.buffer.buf};
-    return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize);
-}
-
-/* Sets the dimensions of segments or groups along an axis of x. The mask has one dimension, that of the axis; its strides go
- * to mask_stride[]. Returns -1 with an exception where the arrays or the results have other lengths. */
-static int parts_along(const struct problem_object *p, const struct parts *a, Py_ssize_t axis,
-                       size_t count, ptrdiff_t *mask_stride, tally_shape *shape) {
-    const int dims = a->x.buffer.ndim;
-    int ok = dims > 0 && dims <= TALLY_DIMS_MAX && axis >= 0 && axis < dims &&
-             view_is_contiguous(&a->more) && same_lengths(&a->x, &a->y) &&
-             (!a->mask.held || (a->mask.buffer.ndim == 1 && a->mask.n == a->x.length[axis]));
-    for (size_t i = 0; ok && i < p->values; i++) {
-        const struct view *o = &a->out[i];
-        ok = o->buffer.ndim == dims;
-        for (int d = 0; ok && d < dims; d++)
-            ok = o->length[d] == (d == axis ? count : a->x.length[d]) &&
-                 (o->length[d] <= 1 || o->stride[d] == a->out[0].stride[d]);
-    }
-    if (!ok) {
-        PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
-        return -1;
-    }
-    shape->dims = (unsigned)dims;
-    shape->length = a->x.length;
-    shape->x_stride = a->x.stride;
-    shape->y_stride = a->y.held ? a->y.stride : NULL;
-    shape->axes = (uint32_t)1 << axis;
-    shape->out_stride = a->out[0].stride;
-    shape->count = count;
-    shape->mask = a->mask.buffer.buf;
-    shape->mask_stride = mask_stride;
-    for (int d = 0; d < dims; d++)
-        mask_stride[d] = d == axis && a->mask.held ? a->mask.stride[0] : 0;
-    return 0;
-}
-
-/* segments(x, y, mask, offsets, out, device, axis=0): offsets is an array of i32 or i64, or how many equal segments. */
-static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *x, *y, *mask, *offsets, *out, *spec;
-    Py_ssize_t axis = 0;
-    ptrdiff_t mask_stride[TALLY_DIMS_MAX];
-    if (!PyArg_ParseTuple(arguments, "OOOOOO|n", &x, &y, &mask, &offsets, &out, &spec, &axis))
-        return NULL;
-    const int equal = PyLong_Check(offsets);
-    const size_t equals = equal ? PyLong_AsSize_t(offsets) : 0;
-    if (equal && PyErr_Occurred()) return NULL;
-    tally_device *device = core_device(spec);
-    struct parts *a = device ? parts_get(self, x, y, mask, equal ? NULL : offsets, out) : NULL;
-    if (!a) return NULL;
-    const size_t count = equal ? equals : a->more.n > 0 ? a->more.n - 1 : 0;
-    tally_shape shape = {.cut = TALLY_SEGMENTS,
-                         .offsets = a->more.buffer.buf,
-                         .offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64};
-    if (parts_along(self, a, axis, count, mask_stride, &shape) < 0) {
-        parts_release(self, a);
-        return NULL;
-    }
-    return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize + count * 8);
-}
-
-/* groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device, axis=0) */
-static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
-    const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *x, *y, *mask, *ids, *out, *spec;
-    const char *type_name;
-    Py_ssize_t count, axis = 0;
-    ptrdiff_t mask_stride[TALLY_DIMS_MAX];
-    int skip, sorted;
-    tally_type type;
-    if (!PyArg_ParseTuple(arguments, "OOOOsnppOO|n", &x, &y, &mask, &ids, &type_name, &count, &skip,
-                          &sorted, &out, &spec, &axis))
-        return NULL;
-    if (tally_type_parse(type_name, &type) != TALLY_OK) return core_raise(TALLY_ETYPE);
-    tally_device *device = core_device(spec);
-    struct parts *a = device ? parts_get(self, x, y, mask, ids, out) : NULL;
-    if (!a) return NULL;
-    tally_shape shape = {.cut = TALLY_GROUPS,
-                         .ids = a->more.buffer.buf,
-                         .ids_type = type,
-                         .skip_outside = skip,
-                         .sorted = sorted};
-    const int failed = parts_along(self, a, axis, (size_t)count, mask_stride, &shape);
-    if (!failed &&
-        (a->more.n != a->x.length[axis] || a->more.itemsize != tally_type_size(type) || count < 0))
-        PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", a->x.length[axis], a->more.n);
-    if (PyErr_Occurred()) {
-        parts_release(self, a);
-        return NULL;
-    }
-    return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize + (size_t)count * 8);
-}
-
 /* ---- On a queue ------------------------------------------------------------------------------ */
-
-/* A shape from Python, and the numbers that it points to. */
-struct shape_numbers {
-    tally_shape shape;
-    size_t length[TALLY_DIMS_MAX];
-    ptrdiff_t x[TALLY_DIMS_MAX], y[TALLY_DIMS_MAX], mask[TALLY_DIMS_MAX];
-};
-
-/* Strides, one for each dimension, into to[]; *set is where they are, or NULL for None. */
-static int parse_strides(PyObject *tuple, unsigned dims, ptrdiff_t *to, const ptrdiff_t **set) {
-    *set = NULL;
-    if (tuple == Py_None) return 0;
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != (Py_ssize_t)dims) {
-        PyErr_SetString(PyExc_ValueError, "strides do not suit the shape");
-        return -1;
-    }
-    for (unsigned d = 0; d < dims; d++)
-        to[d] = PyLong_AsSsize_t(PyTuple_GetItem(tuple, (Py_ssize_t)d));
-    *set = to;
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
-    PyObject *lengths, *x, *y, *mask;
-    unsigned long axes;
-    unsigned long long means = 0;
-    if (!PyArg_ParseTuple(tuple, "O!OOOk|K", &PyTuple_Type, &lengths, &x, &y, &mask, &axes, &means))
-        return -1;
-    if (PyTuple_Size(lengths) > TALLY_DIMS_MAX) {
-        PyErr_Format(PyExc_ValueError, "more than %d dimensions", TALLY_DIMS_MAX);
-        return -1;
-    }
-    s->shape.cut = TALLY_AXES;
-    s->shape.dims = (unsigned)PyTuple_Size(lengths);
-    s->shape.axes = (uint32_t)axes;
-    s->shape.means = (const double *)(uintptr_t)means;
-    s->shape.length = s->length;
-    for (unsigned d = 0; d < s->shape.dims; d++)
-        s->length[d] = PyLong_AsSize_t(PyTuple_GetItem(lengths, (Py_ssize_t)d));
-    if (PyErr_Occurred()) return -1;
-    return parse_strides(x, s->shape.dims, s->x, &s->shape.x_stride) < 0 ||
-                   parse_strides(y, s->shape.dims, s->y, &s->shape.y_stride) < 0 ||
-                   parse_strides(mask, s->shape.dims, s->mask, &s->shape.mask_stride) < 0
-               ? -1
-               : 0;
-}
-
-/* (n,): all elements, side by side. (lengths, strides of x, of y, of the mask, axes' bits, means): along axes.
- * The same without means, with the bit of one axis, and behind that
- * (..., count, offsets, bytes of an offset): segments.
- * (..., count, ids, their type, skip, sorted): groups. Offsets, ids and means are addresses. */
-static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s) {
-    unsigned long long at;
-    Py_ssize_t n, count;
-    int size;
-    const char *type;
-    memset(s, 0, sizeof *s);
-    if (strcmp(cut, "axes") == 0) return parse_axes(tuple, s);
-    if (strcmp(cut, "whole") == 0) {
-        if (!PyArg_ParseTuple(tuple, "n", &n)) return -1;
-        s->shape.n = (size_t)n;
-        return 0;
-    }
-    PyObject *along = PyTuple_GetSlice(tuple, 0, 5),
-             *rest = PyTuple_GetSlice(tuple, 5, PY_SSIZE_T_MAX);
-    int ok = along && rest && parse_axes(along, s) == 0;
-    if (strcmp(cut, "segments") == 0) {
-        ok = ok && PyArg_ParseTuple(rest, "nKi", &count, &at, &size);
-        s->shape.cut = TALLY_SEGMENTS;
-        if (ok) s->shape.offsets = (void *)(uintptr_t)at;
-        if (ok) s->shape.offsets_type = size == 4 ? TALLY_I32 : TALLY_I64;
-    } else {
-        ok = ok && PyArg_ParseTuple(rest, "nKspp", &count, &at, &type, &s->shape.skip_outside,
-                                    &s->shape.sorted);
-        s->shape.cut = TALLY_GROUPS;
-        if (ok) s->shape.ids = (void *)(uintptr_t)at;
-        const tally_status status = ok ? tally_type_parse(type, &s->shape.ids_type) : TALLY_OK;
-        if (status != TALLY_OK) core_raise(status);
-    }
-    if (ok) s->shape.count = (size_t)count;
-    Py_XDECREF(along);
-    Py_XDECREF(rest);
-    return PyErr_Occurred() ? -1 : 0;
-}
 
 /* A reduction whose operands are given when it is launched. */
 struct prepared {
     PyObject *problem;
     tally_device *device;
-    size_t bytes; /* of workspace */
-    size_t
-        apart; /* bytes from one value's results to the next one's, if only the first one's address is given */
-    int is_whole;
-    struct shape_numbers s;
+    size_t bytes;            /* of workspace */
+    size_t apart;            /* bytes from one value's results to the next one's, if only the
+                                 first one's address is given */
+    struct shaped *in_shape; /* NULL: all of n elements */
+    size_t n;
 };
 
 static void free_prepared(PyObject *capsule) {
     struct prepared *a = PyCapsule_GetPointer(capsule, "prepared");
     Py_DECREF(a->problem);
+    free(a->in_shape);
     free(a);
 }
 
 /* Finds how much workspace a reduction needs. */
 static tally_status measure(struct prepared *a, const tally_problem *problem) {
     PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
-    const tally_status s = a->is_whole
-                               ? tally_workspace(a->device, problem, a->s.shape.n, &a->bytes)
-                               : tally_workspace_shaped(a->device, problem, &a->s.shape, &a->bytes);
+    const tally_status s =
+        a->in_shape ? tally_workspace_shaped(a->device, problem, &a->in_shape->shape, &a->bytes)
+                    : tally_workspace(a->device, problem, a->n, &a->bytes);
     PyEval_RestoreThread(thread);
     return s;
 }
 
-/* prepare(cut, shape, is_masked, device, apart) -> (what launch() takes, bytes of workspace). */
+/* prepare(x, y, mask, axes, parts, device, apart) -> (what launch() takes, bytes of workspace, addresses of x, y and the mask).
+ * The arrays have the addresses and strides of a GPU's; x may be a number of elements, of which all are reduced. */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *shape, *spec;
-    const char *cut;
-    int is_masked;
+    PyObject *x, *y, *mask, *parts, *spec;
+    unsigned long axes;
     Py_ssize_t apart;
-    if (!PyArg_ParseTuple(arguments, "sO!pOn", &cut, &PyTuple_Type, &shape, &is_masked, &spec,
-                          &apart))
+    unsigned long long at[3] = {0};
+    if (!PyArg_ParseTuple(arguments, "OOOkOOn", &x, &y, &mask, &axes, &parts, &spec, &apart))
         return NULL;
     struct prepared *a = calloc(1, sizeof *a);
     if (!a) return PyErr_NoMemory();
     a->apart = (size_t)apart;
-    a->is_whole = strcmp(cut, "whole") == 0;
-    tally_status status = TALLY_OK;
-    if (parse_shape(cut, shape, &a->s) == 0 && (a->device = core_device(spec))) {
-        if (is_masked) a->s.shape.mask = (void *)a; /* any address: measuring reads no mask */
-        status = measure(a, &self->problem);
+    if (PyLong_Check(x))
+        a->n = PyLong_AsSize_t(x);
+    else if ((a->in_shape = core_shape(self, x, y, mask, axes, parts, NULL))) {
+        const struct view *views[] = {&a->in_shape->x, &a->in_shape->y, &a->in_shape->mask};
+        for (int i = 0; i < 3; i++)
+            at[i] = views[i]->n ? (uintptr_t)views[i]->buffer.buf : 0;
+        release_arrays(self, a->in_shape);
     }
-    if (status != TALLY_OK) core_raise(status);
+    if (!PyErr_Occurred() && (a->device = core_device(spec))) {
+        const tally_status status = measure(a, &self->problem);
+        if (status != TALLY_OK) core_raise(status);
+    }
     PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(a, "prepared", free_prepared);
     if (!capsule) {
+        free(a->in_shape);
         free(a);
         return NULL;
     }
     a->problem = Py_NewRef(object);
-    return Py_BuildValue("Nn", capsule, (Py_ssize_t)a->bytes);
+    return Py_BuildValue("NnKKK", capsule, (Py_ssize_t)a->bytes, at[0], at[1], at[2]);
 }
 
 int core_launch_at(PyObject *prepared, const struct addresses *at) {
@@ -551,17 +449,17 @@ int core_launch_at(PyObject *prepared, const struct addresses *at) {
     void *x = (void *)(uintptr_t)at->x, *y = (void *)(uintptr_t)at->y;
     void *workspace = (void *)(uintptr_t)at->workspace, *queue = (void *)(uintptr_t)at->queue;
     tally_status s;
-    if (a->is_whole) {
+    if (!a->in_shape) {
         const tally_call call = {.x = x,
                                  .y = y,
-                                 .n = a->s.shape.n,
+                                 .n = a->n,
                                  .workspace = workspace,
                                  .workspace_bytes = a->bytes,
                                  .queue = queue,
                                  .results = (void *)(uintptr_t)at->out[0]};
         s = tally_enqueue(a->device, problem, &call);
     } else {
-        tally_shape shape = a->s.shape;
+        tally_shape shape = a->in_shape->shape;
         void *out[TALLY_VALUES_MAX];
         shape.mask = (const unsigned char *)(uintptr_t)at->mask;
         for (size_t v = 0; v < object->values; v++)
@@ -614,13 +512,9 @@ static PyMethodDef problem_methods[] = {
     {"about", problem_about, METH_O, "about(mean): the problem with a mean that is given."},
     {"reduce", problem_reduce, METH_VARARGS,
      "reduce(x, y, device): the values of contiguous arrays."},
-    {"axes", problem_axes, METH_VARARGS, "axes(x, y, mask, axes, out, device)"},
-    {"segments", problem_segments, METH_VARARGS,
-     "segments(x, y, mask, offsets, out, device, axis=0)"},
-    {"groups", problem_groups, METH_VARARGS,
-     "groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device, axis=0)"},
+    {"shaped", problem_shaped, METH_VARARGS, "shaped(x, y, mask, axes, parts, out, device)"},
     {"prepare", problem_prepare, METH_VARARGS,
-     "prepare(cut, shape, is_masked, device, apart): (what launch() takes, bytes of workspace)"},
+     "prepare(x, y, mask, axes, parts, device, apart): what launch() takes"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -104,32 +104,48 @@ static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *sav
     return PyErr_Occurred() ? NULL : core_raise(s);
 }
 
-static PyObject *object_merge(PyObject *object, PyObject *other) {
+static PyObject *with_other(PyObject *object, PyObject *other, int is_subtracted) {
     struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
     if (!right) return NULL;
     lock_both(self, right);
-    const tally_status s = self->groups ? tally_groups_merge(self->groups, right->groups)
-                                        : tally_state_merge(self->state, right->state);
+    const tally_status s = is_subtracted  ? tally_state_subtract(self->state, right->state)
+                           : self->groups ? tally_groups_merge(self->groups, right->groups)
+                                          : tally_state_merge(self->state, right->state);
     unlock_both(self, right);
     return done(s);
 }
 
-static PyObject *object_save(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
-    (void)unused;
+static PyObject *object_merge(PyObject *object, PyObject *other) {
+    return with_other(object, other, 0);
+}
+
+static PyObject *state_subtract(PyObject *object, PyObject *part) {
+    return with_other(object, part, 1);
+}
+
+/* Returns bytes that the engine has filled: a saved state, or the wire form as int64, which is empty where there is none. */
+static PyObject *filled(struct state_object *self, int is_words) {
     lock(self);
-    const size_t size =
-        self->groups ? tally_groups_size(self->groups) : tally_state_size(self->state);
+    const size_t size = is_words       ? 8 * tally_state_words(self->state)
+                        : self->groups ? tally_groups_size(self->groups)
+                                       : tally_state_size(self->state);
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
     void *to = bytes ? PyBytes_AsString(bytes) : NULL;
     tally_status s = TALLY_OK;
-    if (bytes)
+    if (bytes && is_words && size > 0)
+        s = tally_state_to_words(self->state, to);
+    else if (bytes && !is_words)
         s = self->groups ? tally_groups_save(self->groups, to, size)
                          : tally_state_save(self->state, to, size);
     unlock(self);
     if (s == TALLY_OK) return bytes;
     Py_XDECREF(bytes);
     return core_raise(s);
+}
+
+static PyObject *object_save(PyObject *object, PyObject *unused) {
+    (void)unused;
+    return filled((struct state_object *)object, 0);
 }
 
 /* ---- State ----------------------------------------------------------------------------------- */
@@ -177,15 +193,6 @@ static PyObject *state_feed_resident(PyObject *object, PyObject *arguments) {
                                                (void *)(uintptr_t)y, (size_t)n);
     s = work_end(&work, s);
     unlock(self);
-    return done(s);
-}
-
-static PyObject *state_subtract(PyObject *object, PyObject *other) {
-    struct state_object *self = (struct state_object *)object, *part = other_of(object, other);
-    if (!part) return NULL;
-    lock_both(self, part);
-    const tally_status s = tally_state_subtract(self->state, part->state);
-    unlock_both(self, part);
     return done(s);
 }
 
@@ -251,21 +258,9 @@ static PyObject *state_divided(PyObject *object, PyObject *arguments) {
     return s == TALLY_OK ? core_number(&value) : core_raise(s);
 }
 
-/* Returns the wire form as bytes of int64; empty where there is none. */
 static PyObject *state_words(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
     (void)unused;
-    lock(self);
-    const size_t words = tally_state_words(self->state);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(words * 8));
-    const tally_status s =
-        bytes && words
-            ? tally_state_to_words(self->state, (int64_t *)(void *)PyBytes_AsString(bytes))
-            : TALLY_OK;
-    unlock(self);
-    if (s == TALLY_OK) return bytes;
-    Py_XDECREF(bytes);
-    return core_raise(s);
+    return filled((struct state_object *)object, 1);
 }
 
 static PyObject *state_from_words(PyObject *object, PyObject *words) {
@@ -351,80 +346,50 @@ static PyObject *groups_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     return NULL;
 }
 
-/* feed(x, y, mask, ids, ids_type, skip, device) */
+/* feed(x, mask, parts, device): parts as those of Problem.shaped(), of arrays that lie side by side. */
 static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
     struct state_object *self = (struct state_object *)object;
-    PyObject *a, *b, *c, *d, *spec;
-    const char *name;
-    int skip;
-    tally_type type;
-    struct view x, y, mask, ids;
+    PyObject *x, *mask, *parts, *spec;
     struct work work;
-    if (!PyArg_ParseTuple(arguments, "OOOOspO", &a, &b, &c, &d, &name, &skip, &spec)) return NULL;
-    if (tally_type_parse(name, &type) != TALLY_OK) return core_raise(TALLY_ETYPE);
+    if (!PyArg_ParseTuple(arguments, "OOOO", &x, &mask, &parts, &spec)) return NULL;
     tally_device *device = core_device(spec);
-    if (!device) return NULL;
-    x.held = y.held = mask.held = ids.held = 0;
+    struct shaped *a = device ? core_shape(self->problem, x, Py_None, mask, 1, parts, NULL) : NULL;
+    if (!a) return NULL;
     tally_status s = TALLY_OK;
-    if (core_elements(self->problem, a, &x) == 0 && core_elements(self->problem, b, &y) == 0 &&
-        view_get(c, 0, &mask) == 0 && view_get(d, 0, &ids) == 0) {
-        if (ids.n != x.n || ids.itemsize != tally_type_size(type) || !view_is_contiguous(&ids) ||
-            (mask.held && (mask.n != x.n || mask.itemsize != 1 || !view_is_contiguous(&mask))) ||
-            (y.held && y.n != x.n))
-            PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", x.n, ids.n);
-        else {
-            const tally_shape shape = {.cut = TALLY_GROUPS,
-                                       .n = x.n,
-                                       .count = self->count,
-                                       .ids = ids.buffer.buf,
-                                       .ids_type = type,
-                                       .skip_outside = skip,
-                                       .mask = mask.buffer.buf};
-            lock(self);
-            work_begin(&work, x.n * x.itemsize);
-            s = tally_groups_feed(self->groups, device, &shape, x.buffer.buf, y.buffer.buf);
-            s = work_end(&work, s);
-            unlock(self);
-        }
+    if (a->shape.cut != TALLY_GROUPS || a->shape.count != self->count || a->shape.dims != 1 ||
+        !view_is_contiguous(&a->x) || !view_is_contiguous(&a->mask))
+        PyErr_SetString(PyExc_ValueError, "arrays do not suit the groups");
+    else {
+        a->shape.dims = a->shape.axes = 0;
+        a->shape.n = a->x.n;
+        lock(self);
+        work_begin(&work, a->x.n * a->x.itemsize);
+        s = tally_groups_feed(self->groups, device, &a->shape, a->x.buffer.buf, NULL);
+        s = work_end(&work, s);
+        unlock(self);
     }
-    view_release(&x);
-    view_release(&y);
-    view_release(&mask);
-    view_release(&ids);
+    core_free_shape(self->problem, a);
     return PyErr_Occurred() ? NULL : done(s);
 }
 
 /* values(out): into a tuple of contiguous arrays */
 static PyObject *groups_values(PyObject *object, PyObject *out) {
     struct state_object *self = (struct state_object *)object;
-    const struct problem_object *p = self->problem;
-    void *place[TALLY_VALUES_MAX];
-    if (!PyTuple_Check(out) || PyTuple_Size(out) != (Py_ssize_t)p->values) {
-        PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
-        return NULL;
-    }
-    struct view *v = calloc(TALLY_VALUES_MAX, sizeof *v);
-    if (!v) return PyErr_NoMemory();
-    int ok = 1;
-    for (size_t i = 0; i < p->values && ok; i++) {
-        ok = view_get(PyTuple_GetItem(out, (Py_ssize_t)i), 1, &v[i]) == 0;
-        place[i] = v[i].buffer.buf;
-        if (ok && (v[i].n != self->count || !view_is_contiguous(&v[i]) ||
-                   v[i].itemsize != tally_type_size(tally_problem_value_type(&p->problem, i)))) {
-            PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
-            ok = 0;
+    struct shaped *a = core_new_shape(self->problem);
+    if (!a) return NULL;
+    tally_status s = TALLY_OK;
+    if (core_results(self->problem, out, a) == 0) {
+        for (size_t i = 0; i < self->problem->values; i++)
+            if (a->out[i].n != self->count || !view_is_contiguous(&a->out[i]))
+                PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
+        if (!PyErr_Occurred()) {
+            lock(self);
+            s = tally_groups_values(self->groups, a->place);
+            unlock(self);
         }
     }
-    tally_status s = TALLY_OK;
-    if (ok) {
-        lock(self);
-        s = tally_groups_values(self->groups, place);
-        unlock(self);
-    }
-    for (size_t i = 0; i < p->values; i++)
-        view_release(&v[i]);
-    free(v);
-    return ok ? done(s) : NULL;
+    core_free_shape(self->problem, a);
+    return PyErr_Occurred() ? NULL : done(s);
 }
 
 /* counts(out): how many elements each group has, into a contiguous array of 64-bit integers */
@@ -445,7 +410,7 @@ static PyObject *groups_counts(PyObject *object, PyObject *out) {
 }
 
 static PyMethodDef groups_methods[] = {
-    {"feed", groups_feed, METH_VARARGS, "feed(x, y, mask, ids, ids_type, skip, device)"},
+    {"feed", groups_feed, METH_VARARGS, "feed(x, mask, parts, device)"},
     {"merge", object_merge, METH_O, "merge(other)"},
     {"values", groups_values, METH_O, "values(out)"},
     {"counts", groups_counts, METH_O, "counts(out)"},

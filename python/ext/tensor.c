@@ -1,7 +1,7 @@
 /*
  * tensor.c - Tensor: an array of another library, taken by DLPack and laid open as a buffer without copying.
  *
- * Memory of the host exports the buffer protocol; bfloat16, which that does not know, as 'H', with `code` to tell.
+ * Memory of the host exports the buffer protocol; bfloat16, which that does not know, as 'H'.
  */
 #include "core.h"
 #include "dlpack.h"
@@ -144,35 +144,14 @@ static int tensor_buffer(PyObject *object, Py_buffer *b, int flags) {
     return 0;
 }
 
-/* info(): (device type, device id, type code, bits, address, read-only) */
-static PyObject *tensor_info(PyObject *object, PyObject *unused) {
-    const struct tensor_object *self = (const struct tensor_object *)object;
-    const struct dl_tensor *t = self->tensor;
+/* is_bfloat(): whether elements are bfloat16, of which the buffer's format tells the size alone. */
+static PyObject *tensor_is_bfloat(PyObject *object, PyObject *unused) {
     (void)unused;
-    return Py_BuildValue(
-        "(iiiiKi)", (int)t->device.type, (int)t->device.id, (int)t->dtype.code, (int)t->dtype.bits,
-        (unsigned long long)((uintptr_t)t->data + t->byte_offset), is_read_only(self));
-}
-
-static PyObject *tuple_of(const Py_ssize_t *numbers, int n) {
-    PyObject *tuple = PyTuple_New(n);
-    for (int i = 0; tuple && i < n; i++)
-        PyTuple_SetItem(tuple, i, PyLong_FromSsize_t(numbers[i]));
-    return tuple;
-}
-
-/* shape(): (lengths, strides in bytes) */
-static PyObject *tensor_shape(PyObject *object, PyObject *unused) {
-    const struct tensor_object *self = (const struct tensor_object *)object;
-    (void)unused;
-    return Py_BuildValue("(NN)", tuple_of(self->shape, self->tensor->ndim),
-                         tuple_of(self->strides, self->tensor->ndim));
+    return PyBool_FromLong(((const struct tensor_object *)object)->tensor->dtype.code == DL_BFLOAT);
 }
 
 static PyMethodDef tensor_methods[] = {
-    {"info", tensor_info, METH_NOARGS,
-     "(device type, device id, type code, bits, address, read-only)"},
-    {"shape", tensor_shape, METH_NOARGS, "(lengths, strides in bytes)"},
+    {"is_bfloat", tensor_is_bfloat, METH_NOARGS, "Whether elements are bfloat16."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -33,6 +33,11 @@ OF_PARTS = ("sum", "mean")
 OF_TWO = ("var", "std")
 
 
+def way_of(op: str) -> str:
+    """How an operator's complex elements become real ones (as_reals())."""
+    return "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
+
+
 class Call(NamedTuple):
     """How a reduction is asked for, beside its problem and its array."""
 

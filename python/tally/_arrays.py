@@ -28,46 +28,104 @@ COMPLEX = {part: kind for kind, part in PART.items()}
 MOST_DIMS = 16  # of the engine
 
 
-class HostArray(NamedTuple):
-    """An array in the host's memory."""
+Layout = np.ndarray[Any, Any]  # NumPy's array; or a layout of a GPU's addresses, of which nobody reads an element here
+Layouts = tuple[Layout, Layout | None, Layout | None]  # x, y and the mask, of one shape
 
-    array: np.ndarray[Any, Any]
+
+class Operand(NamedTuple):
+    """An array that is reduced where it lies, or a view of one."""
+
+    array: Layout
     type: str  # that the engine sees elements as: one of DTYPE, "c64" or "c128"
     is_direct: bool  # the engine can read them where they lie
-    wrap: Callable[[Any, str], Any]  # (NumPy's array or number, its type) -> the result, of the array's library
+    wrap: Callable[[Any, str], Any]  # (NumPy's array or number, its type) -> the result, of the array's library; not of a GPU's
     is_conjugated: bool = False  # each element stands for its conjugate
+    backend: Any = None  # a Gpu; None: the host's memory
+    there: Any = None  # the library's array, of a GPU's
+    number: int = 0  # the device's, of a GPU's
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.array.shape)
 
-    def as_type(self, kind: str) -> HostArray:
-        """The same elements as another type, to which blocks are converted when they are read."""
+    @property
+    def address(self) -> int:
+        """Where the element is whose indices are all 0; 0 where there is none."""
+        return address_of(self.array)
+
+    @property
+    def spec(self) -> str:
+        """The GPU that it is on."""
+        return f"cuda:{self.number}"
+
+    def as_type(self, kind: str) -> Operand:
+        """The same elements as another type, to which blocks are converted when they are read; on a GPU, a copy."""
         if kind == self.type:
             return self
+        if self.backend is not None:
+            return self.backend.as_type(self, kind)  # type: ignore[no-any-return]
         if "bf16" in (kind, self.type):
             raise TypeError("elements are not converted to bfloat16 or from it, as for an initial value or another product: "
                             "convert them first")
         return self._replace(type=kind, is_direct=False)
 
-    def conjugate(self) -> HostArray:
+    def conjugate(self) -> Operand:
+        if self.backend is not None:
+            return self.backend.conjugated(self)  # type: ignore[no-any-return]
         if self.is_direct and self.array.size < 1 << 16:
             return self._replace(array=np.conj(self.array))
         return self._replace(is_conjugated=True, is_direct=False)
 
-    def moved(self, axis: int) -> HostArray:
+    def moved(self, axis: int) -> Operand:
         """With an axis behind all others."""
         is_last = axis in (-1, self.array.ndim - 1)
         return self if is_last else self._replace(array=np.moveaxis(self.array, axis, -1))
 
-    def expanded(self, at: int, count: int) -> HostArray:
+    def expanded(self, at: int, count: int) -> Operand:
         """With so many dimensions of length 1 in front of dimension `at`."""
-        if count == 0:
-            return self
-        return self._replace(array=self.array.reshape((*self.shape[:at], *(1,) * count, *self.shape[at:])))
+        return self if count == 0 else self._replace(array=self.array[(slice(None),) * at + (None,) * count])
 
-    def broadcast(self, shape: tuple[int, ...], what: str) -> HostArray:
-        return self if shape == self.array.shape else self._replace(array=np.broadcast_to(self.array, shape))
+    def broadcast(self, shape: tuple[int, ...], what: str) -> Operand:
+        if shape == self.array.shape:
+            return self
+        try:
+            return self._replace(array=np.broadcast_to(self.array, shape))
+        except ValueError:
+            raise ValueError(f"{what} of shape {self.shape} is not broadcast to {shape}") from None
+
+
+def address_of(array: Layout | None) -> int:
+    return int(array.__array_interface__["data"][0]) if array is not None and array.size else 0
+
+
+def pairs(array: Layout, is_swapped: bool = False) -> Layout:
+    """Complex elements as real ones, with a last dimension of the two parts, the imaginary one first if `is_swapped`."""
+    both = array[..., None].view(array.real.dtype)
+    return both[..., ::-1] if is_swapped else both
+
+
+def layouts(x: Operand, y: Operand | None, mask: Operand | None) -> Layouts:
+    return x.array, None if y is None else y.array, None if mask is None else mask.array
+
+
+def as_reals(way: str, arrays: Layouts, axes: tuple[int, ...], is_swapped: bool = False) -> tuple[Layouts, tuple[int, ...]]:
+    """Views of complex elements, and the axes, for the engine. `way`: they become pairs, with a further dimension which is reduced
+    ("pairs"), or is one of the results, too ("parts"); or two arrays ("two")."""
+    x, y, mask = arrays
+    if way == "two":
+        return (x.real, x.imag, mask), axes
+    if way:
+        axes = axes if way == "parts" else (*axes, x.ndim)
+        x, y = pairs(x), None if y is None else pairs(y, is_swapped)
+        mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
+    return (x, y, mask), axes
+
+
+def beside_axis(mask: Layout | None, x: Layout, axis: int) -> Layout | None:
+    """A mask of an axis for all elements."""
+    if mask is None or x.ndim == 1:
+        return mask
+    return np.broadcast_to(np.expand_dims(mask, tuple(range(1, x.ndim - axis))), x.shape)
 
 
 def type_of(dtype: np.dtype[Any]) -> str:
@@ -114,11 +172,11 @@ def has_other_bytes(array: np.ndarray[Any, Any]) -> bool:
     return array.dtype == np.bool_ and array.size > 0 and bool(array.view(np.uint8).max() > 1)
 
 
-def from_numpy(array: np.ndarray[Any, Any], wrap: Callable[[Any, str], Any] = wrap_numpy) -> HostArray:
+def from_numpy(array: np.ndarray[Any, Any], wrap: Callable[[Any, str], Any] = wrap_numpy) -> Operand:
     kind = type_of(array.dtype)
     if kind == "bf16":
         array = array.view(array.dtype.newbyteorder("=") if not array.dtype.isnative else array.dtype).view(np.uint16)
-    return HostArray(array, kind, _is_direct(array), wrap)
+    return Operand(array, kind, _is_direct(array), wrap)
 
 
 def is_torch(x: Any) -> bool:
@@ -167,10 +225,9 @@ def _capsule(x: Any) -> Any:
         return x.__dlpack__()
 
 
-def from_dlpack(x: Any) -> HostArray:
+def from_dlpack(x: Any) -> Operand:
     """An array of another library in the host's memory, taken by DLPack."""
     tensor = _core.Tensor(_capsule(x))
-    code, bits = tensor.info()[2:4]
     array = np.asarray(memoryview(tensor))  # type: ignore[call-overload, unused-ignore]
     wrap: Callable[[Any, str], Any] = wrap_numpy
     if is_torch(x):
@@ -180,8 +237,8 @@ def from_dlpack(x: Any) -> HostArray:
 
         def wrap(result: Any, kind: str) -> Any:
             return namespace.asarray(wrap_numpy(np.asarray(result), kind))
-    if code == 4 and bits == 16:
-        return HostArray(array, "bf16", _is_direct(array), wrap)
+    if tensor.is_bfloat():
+        return Operand(array, "bf16", _is_direct(array), wrap)
     return from_numpy(array, wrap)
 
 
@@ -209,7 +266,7 @@ def dask_array_of(x: Any) -> Any:
     return x if _library(x) == "dask" and hasattr(x, "chunks") and hasattr(x, "map_blocks") else None
 
 
-def as_host_array(x: Any) -> HostArray:
+def as_host_array(x: Any) -> Operand:
     """Any array, without a copy where it has memory of its own; numbers and lists become NumPy's arrays."""
     kind = type(x)
     if kind is np.ndarray:
@@ -313,24 +370,24 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _from_xarray(x: Any) -> HostArray:
+def _from_xarray(x: Any) -> Operand:
     if not hasattr(x, "data"):
         raise TypeError(f"a {type(x).__name__} of xarray: give one of its variables")
     return as_host_array(x.data)
 
 
-def _from_dask(x: Any) -> HostArray:
+def _from_dask(x: Any) -> Operand:
     raise TypeError("a dask array is not computed yet: tally.dask and the functions of one array reduce it lazily; anything else "
                     "needs x.compute()")
 
 
-def _from_scipy(x: Any) -> HostArray:
+def _from_scipy(x: Any) -> Operand:
     if hasattr(x, "toarray"):
         raise TypeError("a sparse array: x.data has the elements that are stored, x.toarray() all of them")
     return from_numpy(_from_other(x))
 
 
-def _from_polars(x: Any) -> HostArray:
+def _from_polars(x: Any) -> Operand:
     """A column of polars, where it lies if that is one place."""
     if hasattr(x, "columns"):
         raise TypeError(f"a {type(x).__name__} of polars has several columns: give one, such as x['a'], or x.to_numpy()")
@@ -339,7 +396,7 @@ def _from_polars(x: Any) -> HostArray:
     return from_numpy(_arrow.from_stream(x.rechunk()))
 
 
-def _from_pandas(x: Any) -> HostArray:
+def _from_pandas(x: Any) -> Operand:
     """A column, an index, an extension array or a frame of pandas."""
     is_frame = hasattr(x, "dtypes") and hasattr(x, "columns")
     if not is_frame and not hasattr(x, "dtype"):
@@ -367,7 +424,7 @@ def _from_pandas(x: Any) -> HostArray:
     return from_numpy(array)
 
 
-_BY_LIBRARY: dict[str, Callable[[Any], HostArray]] = {
+_BY_LIBRARY: dict[str, Callable[[Any], Operand]] = {
     "dask": _from_dask, "pandas": _from_pandas, "polars": _from_polars, "scipy": _from_scipy, "xarray": _from_xarray}
 
 

@@ -49,12 +49,12 @@ def _behind(capsule: Any, name: bytes, kind: Any) -> Any:
     return kind.from_address(get(capsule, name))
 
 
-class _Owner:
+class Memory:
     """Memory that NumPy's array lies in, for as long as there is one; `keep` is what gives it back."""
 
-    def __init__(self, address: int, size: int, keep: Any):
+    def __init__(self, address: int, size: int, kind: str, keep: Any = None):
         self.keep = keep
-        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
+        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": kind, "version": 3}
 
 
 def _numbers(schema: _Schema, array: _Array, keep: Any) -> np.ndarray[Any, Any]:
@@ -78,8 +78,8 @@ def _numbers(schema: _Schema, array: _Array, keep: Any) -> np.ndarray[Any, Any]:
     if kind == "bits":
         return _bits(array.buffers[1], first, n, keep)
     dtype = np.dtype(kind)
-    whole: np.ndarray[Any, Any] = np.asarray(_Owner(array.buffers[1], (first + n) * dtype.itemsize, keep))
-    return whole.view(dtype)[first:]
+    whole: np.ndarray[Any, Any] = np.asarray(Memory(array.buffers[1], first + n, dtype.str, keep))
+    return whole[first:]
 
 
 def _extension(metadata: int | None) -> str:
@@ -104,7 +104,7 @@ def _extension(metadata: int | None) -> str:
 
 
 def _bits(address: int, first: int, n: int, keep: Any) -> np.ndarray[Any, Any]:
-    packed = np.asarray(_Owner(address, (first + n + 7) // 8, keep))[first // 8:]
+    packed = np.asarray(Memory(address, (first + n + 7) // 8, "|u1", keep))[first // 8:]
     return np.unpackbits(packed, bitorder="little")[first % 8:first % 8 + n].view(np.bool_)
 
 

@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import operator
-import sys
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core, _reduce
 from ._arguments import ddof_of
-from ._arrays import DTYPE, FLOATS, PART, dask_array_of
-from ._gpu import call_by_dlpack, has_jax_arrays
+from ._arrays import DTYPE, FLOATS, PART
+from ._gpu import accept_others
 from ._reduce import as_array, reduce_one, reduce_several
 from ._results import Description, MinMax
 
@@ -56,6 +54,8 @@ _RETURNS = {
     Of the array's own library, and on the device where that lies.""",
     "minmax": """MinMax
     Two numbers or arrays: `min` and `max`.""",
+    "describe": """Description
+    Numbers or arrays: `count`, `nans`, `min`, `max`, `argmin`, `argmax`, `sum`, `mean`, `std`.""",
 }
 
 
@@ -73,36 +73,18 @@ def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                              "memory, or PyTorch's, CuPy's or JAX's on a CUDA device.")
             elif parameter.name in _COMMON:
                 lines.append(_COMMON[parameter.name])
-        signature = str(inspect.signature(function)).split(" -> ")[0]
-        signature = ", ".join(part.partition(": ")[0] + (" = " + part.partition(" = ")[2] if " = " in part else "")
-                              for part in _parameters(signature[1:-1])).replace(" = ", "=")
-        doc = f"{name}({signature})\n--\n\n{head.rstrip()}\n\nParameters\n----------\n" + "\n".join(lines)
+        plain = inspect.Signature([p.replace(annotation=p.empty) for p in inspect.signature(function).parameters.values()])
+        doc = f"{name}{plain}\n--\n\n{head.rstrip()}\n\nParameters\n----------\n" + "\n".join(lines)
         doc += f"\n\nReturns\n-------\n{_RETURNS.get(name, _RETURNS[''])}"
         if examples:
             doc += f"\n\nExamples\n--------\n>>> {examples}"
-        PUBLIC[name] = _core._bind(name, _accept_dask(name, function), doc + "\n")
+        entered = accept_others(function, name)
+        if name == "describe":  # which has no fast call
+            entered.__doc__, entered.__module__ = doc.partition("--\n\n")[2], "tally"
+        PUBLIC[name] = entered if name == "describe" else _core._bind(name, entered, doc + "\n")
         return function
 
     return bind
-
-
-def _accept_dask(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that hands a dask array to tally.dask, one of JAX's on a GPU to another library, and all else to `function`."""
-
-    def entered(*arguments: Any, **more: Any) -> Any:
-        if "dask" in sys.modules and dask_array_of(arguments[0] if arguments else more.get("x")) is not None:
-            from . import dask
-            return dask.call(name, inspect.signature(function).bind(*arguments, **more))
-        if has_jax_arrays(arguments, more):
-            return call_by_dlpack(function, arguments, more)
-        return function(*arguments, **more)
-
-    return entered
-
-
-def _parameters(signature: str) -> list[str]:
-    """A signature's parameters (no default has a comma in it)."""
-    return [part.strip() for part in signature.split(", ")]
 
 
 # ---- The functions ---------------------------------------------------------------------------------------------------
@@ -330,34 +312,11 @@ def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str |
 # ---- Several values --------------------------------------------------------------------------------------------------
 
 
+@_public("""Count, NaNs, extremes and where they are, sum, mean and standard deviation: in one pass.
+
+>>> d = tally.describe([3.0, 1.0, 2.0])
+>>> d.count, d.mean, d.argmin
+(np.int64(3), np.float64(2.0), np.int64(1))
+""")
 def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Description:
-    """Count, NaNs, extremes and where they are, sum, mean and standard deviation: in one pass.
-
-    Parameters
-    ----------
-    x : array_like
-        NumPy's array, or any other library's: in the host's memory, or PyTorch's, CuPy's or JAX's on a CUDA device.
-    axis : None, int or tuple of ints, optional
-        Which axes to reduce; all of them by default.
-    keepdims : bool, optional
-        Whether reduced axes stay, with length 1.
-    device : str, optional
-        Where to work.
-
-    Returns
-    -------
-    Description
-        Numbers or arrays: `count`, `nans`, `min`, `max`, `argmin`, `argmax`, `sum`, `mean`, `std`.
-
-    Examples
-    --------
-    >>> d = tally.describe([3.0, 1.0, 2.0])
-    >>> d.count, d.mean, d.argmin
-    (np.int64(3), np.float64(2.0), np.int64(1))
-    """
-    described: Description = reduce_several(("describe",), x, axis, keepdims, device, Description)
-    return described
-
-
-PUBLIC["describe"] = functools.wraps(describe)(_accept_dask("describe", describe))
-PUBLIC["describe"].__module__ = "tally"
+    return reduce_several(("describe",), x, axis, keepdims, device, Description)  # type: ignore[no-any-return]

@@ -11,17 +11,21 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import inspect
 import math
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, OF_TWO, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, \
-    result_shape, shown_type, values_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, check_torch, dlpack_device, is_torch
+from ._arguments import CHOICES, NO_IDENTITY, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
+    shown_type, values_of, way_of
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, \
+    dask_array_of, dlpack_device, is_torch, layouts, wrap_numpy
+from ._arrow import Memory
+from ._backend import Backend
 from ._products import products
 
 _CUDA = 2
@@ -30,6 +34,9 @@ _SIZE = {kind: dtype.itemsize for kind, dtype in DTYPE.items()}
 _RESULT = 16  # bytes of a tally_result and of a tally_outcome, both with their status at byte 8
 _OUTCOME = 256  # bytes in front of a workspace for a tally_outcome; what lies behind stays aligned
 _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
+
+#: All addresses from 1 on, of which layouts are parts.
+_SPACE = np.asarray(Memory(1, (1 << 63) - 2, "|u1"))
 
 Strides = tuple[int, ...]
 
@@ -44,80 +51,7 @@ def is_on_gpu(x: Any) -> bool:
     return place is not None and place[0] == _CUDA
 
 
-class GpuArray(NamedTuple):
-    """An array on a GPU, or a view of one: `array` has the memory, and `shape` and `strides` are the view's."""
-
-    backend: Any  # a Gpu
-    type: str  # of an element: one of _KINDS
-    address: int
-    shape: tuple[int, ...]
-    strides: Strides  # in elements
-    number: int  # the device's
-    array: Any
-
-    @property
-    def spec(self) -> str:
-        return f"cuda:{self.number}"
-
-    def is_contiguous(self) -> bool:
-        return self.has_strides_of(range(len(self.shape)))
-
-    def is_dense(self) -> bool:
-        """Return whether the elements fill their memory, in whichever order of the dimensions."""
-        return self.has_strides_of(sorted(range(len(self.shape)), key=lambda d: -self.strides[d]))
-
-    def has_strides_of(self, order: Sequence[int]) -> bool:
-        """Return whether the elements lie side by side, if the dimensions are taken in that order."""
-        step = 1
-        for d in reversed(order):
-            if self.shape[d] != 1 and self.strides[d] != step:
-                return False
-            step *= self.shape[d]
-        return True
-
-    def as_type(self, kind: str) -> GpuArray:
-        """A copy whose elements are of another type; not of a view."""
-        if kind == self.type:
-            return self
-        if self.type in PART and kind == "bool":
-            return as_gpu_array(self.array != 0)
-        return as_gpu_array(self.backend.cast(self.array, name_of(kind)))
-
-    def conjugate(self) -> GpuArray:
-        """A copy of conjugates; not of a view."""
-        return as_gpu_array(self.backend.conjugate(self.array))
-
-    def two(self) -> tuple[GpuArray, GpuArray]:
-        """The parts of complex elements as two arrays."""
-        part = PART[self.type]
-        real = self._replace(type=part, strides=tuple([2 * s for s in self.strides]))
-        return real, real._replace(address=self.address + _SIZE[part])
-
-    def pairs(self, is_swapped: bool = False) -> GpuArray:
-        """Complex elements as real ones, with a last dimension of the two parts, the imaginary one first if `is_swapped`."""
-        part = PART[self.type]
-        return self._replace(type=part, shape=(*self.shape, 2), strides=(*(2 * s for s in self.strides), -1 if is_swapped else 1),
-                             address=self.address + (_SIZE[part] if is_swapped else 0))
-
-    def moved(self, axis: int) -> GpuArray:
-        """With an axis behind all others."""
-        a, shape, strides = axis % len(self.shape), self.shape, self.strides
-        return self._replace(shape=(*shape[:a], *shape[a + 1:], shape[a]), strides=(*strides[:a], *strides[a + 1:], strides[a]))
-
-    def expanded(self, at: int, count: int) -> GpuArray:
-        """With so many dimensions of length 1 in front of dimension `at`."""
-        return self._replace(shape=(*self.shape[:at], *(1,) * count, *self.shape[at:]),
-                             strides=(*self.strides[:at], *(1,) * count, *self.strides[at:]))
-
-    def broadcast(self, shape: tuple[int, ...], what: str) -> GpuArray:
-        more = len(shape) - len(self.shape)
-        if more < 0 or any(a not in (1, b) for a, b in zip(self.shape, shape[max(0, more):])):
-            raise ValueError(f"{what} of shape {tuple(self.shape)} is not broadcast to {tuple(shape)}")
-        return self._replace(shape=tuple(shape), strides=(0,) * more + tuple(
-            0 if a == 1 != b else s for a, b, s in zip(self.shape, shape[more:], self.strides)))
-
-
-def as_gpu_array(x: Any, device: str | None = None) -> GpuArray:
+def as_gpu_array(x: Any, device: str | None = None) -> Operand:
     """An array on a GPU, where it is reduced."""
     if device is not None:
         raise ValueError("an array on a GPU is reduced there: leave device= alone")
@@ -132,60 +66,33 @@ def as_gpu_array(x: Any, device: str | None = None) -> GpuArray:
     name = backend.name(x)
     if name not in _KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
-    address, shape, strides, number = backend.layout(x)
-    return GpuArray(backend, _KINDS[name], address, shape, strides, number, x)
+    kind, (address, shape, strides, number) = _KINDS[name], backend.layout(x)
+    layout = np.ndarray(shape, DTYPE[kind], _SPACE, max(0, address - 1), tuple([s * _SIZE[kind] for s in strides]))
+    return Operand(layout, kind, True, wrap_numpy, False, backend, x, number)
 
 
-def _beside(x: Any, t: GpuArray, what: str) -> GpuArray:
-    """A further array, which must be of the same library and on the same device."""
-    other = as_gpu_array(x) if is_on_gpu(x) else None
-    if other is None or other.backend is not t.backend or other.number != t.number:
-        raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
-                        f"{t.backend.how_to_bring(t.number)}")
-    return other
+def _in_order(t: Operand) -> Operand:
+    return t if t.array.flags.c_contiguous else as_gpu_array(t.backend.contiguous(t.there))
 
 
-def _in_order(t: GpuArray) -> GpuArray:
-    return t if t.is_contiguous() else as_gpu_array(t.backend.contiguous(t.array))
+# ---- Arrays of dask and JAX ------------------------------------------------------------------------------------------
 
 
-def as_gpu_pair(a: Any, b: Any, device: str | None) -> tuple[GpuArray, GpuArray]:
-    """Two arrays on one GPU, as elements of one type."""
-    if is_on_gpu(a):
-        left = as_gpu_array(a, device)
-        right = _beside(b, left, "the second array")
-    else:
-        right = as_gpu_array(b, device)
-        left = _beside(a, right, "the first array")
-    if left.type == right.type:
-        return left, right
-    if "bf16" in (left.type, right.type):
-        raise TypeError(f"bfloat16 goes with bfloat16 only: convert the other, {left.backend.how_to_convert()}")
-    kind = _KINDS[np.result_type(name_of(left.type), name_of(right.type)).name]
-    for each in (left, right):
-        if each.type in ("i64", "u64") and kind not in ("i64", "u64") and not _holds("f64", each):
-            raise TypeError(f"{name_of(each.type)} elements beyond 2^53, which {name_of(kind)} does not hold exactly: convert them, "
-                            f"{left.backend.how_to_convert()}")
-    return left.as_type(kind), right.as_type(kind)
+def accept_others(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+    """A function that hands a dask array x to tally.dask, which knows it by name; one of JAX's on a GPU to another library; and all
+    else to `function`."""
+    at = list(inspect.signature(function).parameters).index("x") if name == "reduce" else 0
 
+    @functools.wraps(function)
+    def entered(*arguments: Any, **more: Any) -> Any:
+        if name and "dask" in sys.modules and dask_array_of(arguments[at] if len(arguments) > at else more.get("x")) is not None:
+            from . import dask
+            return dask.call(name, inspect.signature(function).bind(*arguments, **more))
+        if "jax" in sys.modules and any(_is_jax(a) for a in (*arguments, *more.values())):
+            return call_by_dlpack(function, arguments, more)
+        return function(*arguments, **more)
 
-# ---- JAX -------------------------------------------------------------------------------------------------------------
-
-
-def accept_jax(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a call take JAX's arrays on a GPU, too."""
-
-    @functools.wraps(call)
-    def accepting(*arguments: Any, **more: Any) -> Any:
-        if has_jax_arrays(arguments, more):
-            return call_by_dlpack(call, arguments, more)
-        return call(*arguments, **more)
-
-    return accepting
-
-
-def has_jax_arrays(arguments: tuple[Any, ...], more: dict[str, Any]) -> bool:
-    return "jax" in sys.modules and any(_is_jax(a) for a in (*arguments, *more.values()))
+    return entered
 
 
 def call_by_dlpack(call: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
@@ -223,50 +130,35 @@ def _is_jax(a: Any) -> bool:
 # ---- Errors that only the elements show ------------------------------------------------------------------------------
 
 
-class _Statuses(NamedTuple):
-    backend: Any
-    memory: Any  # whose bytes are _RESULT for each of `what`, or one outcome
-    what: tuple[tuple[str, str], ...]
-    is_outcome: bool
-
-    def check(self) -> None:
-        for i, (op, kind) in enumerate(self.what):
-            data = self.backend.to_host(self.memory[_RESULT * i:_RESULT * (i + 1)])
-            at, status, value = struct.unpack("=Qii", data)
-            if status == 0:
-                continue
-            if not self.is_outcome:
-                raise (ValueError(f"attempt to get {op} of an empty sequence") if kind == "u64" else
-                       OverflowError(f"the exact {op} does not fit {kind}"))
-            if value < 0:
-                raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
-            op, kind = self.what[value]
-            raise (ValueError(f"result {at} has no elements, so there is no {op}") if kind == "u64" else
-                   OverflowError(f"result {at}: the exact {op} does not fit {kind}"))
+def _check_statuses(backend: Any, memory: Any, what: tuple[tuple[str, str], ...], is_outcome: bool) -> None:
+    """Raises what one outcome says, or the statuses of results in memory, _RESULT bytes for each of `what`."""
+    for i, (op, kind) in enumerate(what):
+        at, status, value = struct.unpack("=Qii", backend.to_host(memory[_RESULT * i:_RESULT * (i + 1)]))
+        if status == 0:
+            continue
+        if is_outcome and value < 0:
+            raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
+        where, (op, kind) = (f"result {at}: ", what[value]) if is_outcome else ("", (op, kind))
+        if kind != "u64":
+            raise OverflowError(f"{where}the exact {op} does not fit {kind}")
+        raise ValueError(f"result {at} has no elements, so there is no {op}" if is_outcome else
+                         f"attempt to get {op} of an empty sequence")
 
 
-class _Fits(NamedTuple):
-    backend: Any
-    fits: Any  # whether each integer fits what it was brought to
-    text: str
-
-    def check(self) -> None:
-        if not all(self.backend.to_host(self.fits)):
-            raise OverflowError(self.text)
+def _check_fits(backend: Any, fits: Any, text: str) -> None:
+    """Raises if an integer does not fit what it was brought to."""
+    if not all(backend.to_host(fits)):
+        raise OverflowError(text)
 
 
-class _HasElements(NamedTuple):
-    backend: Any
-    has: Any  # whether each result has elements
-    op: str
-
-    def check(self) -> None:
-        there = self.backend.to_host(self.has)
-        if not all(there):
-            raise ValueError(f"result {there.index(0)} has no elements, so there is no {self.op}")
+def _check_elements(backend: Any, has: Any, op: str) -> None:
+    """Raises if a result has no elements."""
+    there = backend.to_host(has)
+    if not all(there):
+        raise ValueError(f"result {there.index(0)} has no elements, so there is no {op}")
 
 
-_checks: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("tally_checks", default=None)
+_checks: contextvars.ContextVar[list[Callable[[], None]] | None] = contextvars.ContextVar("tally_checks", default=None)
 
 
 @contextlib.contextmanager
@@ -282,7 +174,7 @@ def checked() -> Iterator[None]:
     >>> with tally.checked():
     ...     total = tally.sum([1, 2, 3])
     """
-    checks: list[Any] = []  # of what has a check()
+    checks: list[Callable[[], None]] = []
     token = _checks.set(checks)
     _core._defer_checks(1)
     try:
@@ -290,8 +182,8 @@ def checked() -> Iterator[None]:
     finally:
         _core._defer_checks(-1)
         _checks.reset(token)
-    for each in checks:
-        each.check()
+    for check in checks:
+        check()
 
 
 # ---- The cache of calls ----------------------------------------------------------------------------------------------
@@ -359,8 +251,8 @@ class _Made:
         self.value: Any = None  # of the last reduction, and ...
         self.prepared: _Prepared | None = None  # ... how that is launched again
 
-    def has(self, t: GpuArray | None) -> bool:
-        return t is None or any(a is t.array for a in self.more)
+    def has(self, t: Operand | None) -> bool:
+        return t is None or any(a is t.there for a in self.more)
 
 
 _made: contextvars.ContextVar[_Made | None] = contextvars.ContextVar("tally_made", default=None)
@@ -390,24 +282,25 @@ def _call_on_tensor(function: Callable[..., Any], names: tuple[str, ...] | None,
     return value
 
 
-def _prepare(p: _core.Problem, t: GpuArray, call: Call, y: GpuArray | None, value: Any,
+def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value: Any,
              gather: Callable[..., Any] | None = None) -> None:
     """Notes how a reduction that has just been made is launched again: to one value for each result, or to several of one
     dtype that are gathered."""
     made, mask = _made.get(), call.mask
-    if made is None or made.x is not t.array or not (made.has(y) and made.has(mask)) or 0 in t.shape or t.type in PART:
+    if made is None or made.x is not t.there or not (made.has(y) and made.has(mask)) or 0 in t.shape or t.type in PART:
         return
     name, *others = (name_of(shown_type(*what, t.type)) for what in values_of(p))
     if any(other != name for other in others) or None not in (y, mask):
         return
     made.value = value
     shape = tuple((value if gather is None else value[0]).shape)
-    if _is_whole(p, t, call.axes, y, mask):
+    arrays = layouts(t, y, mask)
+    if _is_whole(p, call.axes, arrays):
         room = _RESULT
-        prepared, size = p.prepare("whole", (math.prod(t.shape),), False, t.spec, room)
+        prepared, size, _ = _plan(p, t.type, t.array.size, t.spec)
     else:
         room = -(-math.prod(shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
-        prepared, size = p.prepare("axes", _shape_of(t, call.axes, y, mask), mask is not None, t.spec, room)
+        prepared, size = _prepared_along(p, t.spec, call.axes, arrays, None, room)[:2]
     values = 1 + len(others)
     made.prepared = _Prepared(t.backend, t.number, prepared, size, name, shape, room * values, values, gather, mask is not None)
 
@@ -415,54 +308,40 @@ def _prepare(p: _core.Problem, t: GpuArray, call: Call, y: GpuArray | None, valu
 # ---- The backends ----------------------------------------------------------------------------------------------------
 
 
-class _Plan(NamedTuple):
-    """How values of a whole array are asked for: found once for each problem, type, length and device."""
-
-    prepared: Any
-    names: tuple[str, ...]
-    size: int
-
-
 @functools.lru_cache(maxsize=1024)
-def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
-    prepared, size = p.prepare("whole", (n,), False, spec, _RESULT)
-    return _Plan(prepared, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p)), size)
+def _plan(p: _core.Problem, element: str, n: int, spec: str) -> tuple[Any, int, tuple[str, ...]]:
+    """How values of a whole array are asked for: what is launched, bytes of workspace, and the values' dtypes."""
+    prepared, size = p.prepare(n, None, None, 0, None, spec, _RESULT)[:2]
+    return prepared, size, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p))
 
 
-def _shape_of(t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None, means: int = 0) -> tuple[Any, ...]:
-    """Return the shape that Problem.prepare() takes for a reduction along axes. It leaves out dimensions of length 1 if there
-    are too many for the engine."""
-    keep = [d for d, n in enumerate(t.shape) if n != 1] if len(t.shape) > MOST_DIMS else list(range(len(t.shape)))
-    if len(keep) > MOST_DIMS:
-        raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
-    lengths, x, ys, masks = (None if s is None else tuple([s[d] for d in keep]) for s in
-                             (t.shape, t.strides, None if y is None else y.strides, None if mask is None else mask.strides))
-    return lengths, x, ys, masks, bits_of([i for i, d in enumerate(keep) if d in axes]), means
+def _prepared_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: Layouts, parts: tuple[Any, ...] | None,
+                    apart: int) -> tuple[Any, int, int, int, int]:
+    """Prepares a reduction along axes. It leaves out dimensions of length 1 if there are too many for the engine."""
+    x, y, mask = arrays
+    if x.ndim > MOST_DIMS:
+        lone = tuple(d for d, n in enumerate(x.shape) if n == 1)
+        if x.ndim - len(lone) > MOST_DIMS:
+            raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
+        axes = tuple(d - sum(l < d for l in lone) for d in axes if d not in lone)
+        x, y, mask = x.squeeze(lone), None if y is None else y.squeeze(lone), None if mask is None else mask.squeeze(lone)
+    return p.prepare(x, y, mask, bits_of(axes), parts, spec, apart)
 
 
-def _is_whole(p: _core.Problem, t: GpuArray, axes: tuple[int, ...], y: GpuArray | None, mask: GpuArray | None) -> bool:
+def _is_whole(p: _core.Problem, axes: tuple[int, ...], arrays: Layouts) -> bool:
     """Return whether the one result is of elements that lie side by side, in an order that will do."""
-    if len(axes) != len(t.shape) or mask is not None:
+    x, y, mask = arrays
+    if len(axes) != x.ndim or mask is not None:
         return False
-    flat = t.is_contiguous() or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and t.is_dense())
-    return flat and (y is None or y.strides == t.strides)
-
-
-def _address(t: GpuArray | None) -> int:
-    return 0 if t is None else t.address
-
-
-def _one_of(out: Any) -> Any:
-    """The array that out= is, or a tuple of it."""
-    if isinstance(out, tuple):
-        (out,) = out
-    return out
+    flat = x.flags.c_contiguous or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and
+                                    x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d])).flags.c_contiguous)
+    return flat and (y is None or y.strides == x.strides)
 
 
 class _Rows:
     """An array as rows: the reduced elements of each result side by side."""
 
-    def __init__(self, t: GpuArray, axes: tuple[int, ...]):
+    def __init__(self, t: Operand, axes: tuple[int, ...]):
         shape = t.shape
         kept = [d for d in range(len(shape)) if d not in axes]
         self.t, self.order = t, [*kept, *sorted(axes)]
@@ -472,102 +351,132 @@ class _Rows:
     def of(self, x: Any) -> Any:
         """An array that is broadcast to the shape, as rows."""
         t = self.t
-        return t.backend.as_rows(x, tuple(t.shape), self.order, *self.sizes) if t.shape else x.reshape(1, 1)
+        return t.backend.as_rows(x, t.shape, self.order, *self.sizes) if t.shape else x.reshape(1, 1)
 
     def back(self, value: Any, keepdims: bool) -> Any:
         return value.reshape(result_shape(self.t.shape, self.axes, keepdims))
 
 
-class Gpu:
+class Gpu(Backend):
     """The backends' common part: all that _reduce.py calls, made of the library's functions, which Torch and CuPy name alike."""
 
-    if TYPE_CHECKING:
-        def __getattr__(self, name: str) -> Any: ...  # the library's functions
+    # ---- What both libraries call the same
 
-    def check_out(self, out: Any, t: GpuArray) -> tuple[Any, str | None]:
+    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
+        return self.made("empty", number, name, shape)
+
+    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
+        return self.made("zeros", number, name, shape)
+
+    def arange(self, n: int, x: Any) -> Any:
+        """The numbers below n, where x lies."""
+        return self.made("arange", self.device_of(x), "int64", n)
+
+    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
+        whole = self.module.broadcast_to(x, shape)
+        return self.module.moveaxis(whole, tuple(order), tuple(range(len(order)))).reshape(rows, length)
+
+    def join(self, xs: Sequence[Any]) -> Any:
+        return self.concatenate(xs, 1)
+
+    def prepend(self, number: Any, x: Any, name: str) -> Any:
+        return self.join([self.made("full", self.device_of(x), name, (x.shape[0], 1), number), self.cast(x, name)])
+
+    def stacked_with(self, x: Any, number: Any) -> Any:
+        return self.module.stack([x, self.module.full_like(x, number)])
+
+    # ---- Arguments
+
+    def as_type(self, t: Operand, kind: str) -> Operand:
+        """A copy whose elements are of another type; not of a view."""
+        return as_gpu_array(t.there != 0 if t.type in PART and kind == "bool" else self.cast(t.there, name_of(kind)))
+
+    def conjugated(self, t: Operand) -> Operand:
+        """A copy of conjugates; not of a view."""
+        return as_gpu_array(self.conjugate(t.there))
+
+    def check_out(self, out: Any, t: Operand) -> tuple[Any, str | None]:
         """out= and its type; errors are deliver()'s."""
-        out = _one_of(out)
+        (out,) = out if isinstance(out, tuple) else (out,)
         return out, as_gpu_array(out).type if is_on_gpu(out) else None
 
-    def mask(self, where: Any, t: GpuArray) -> GpuArray | None:
-        if where is None or where is True:
-            return None
-        mask = _beside(where, t, "where=")
-        if mask.type != "bool":
-            raise TypeError(f"where= is an array of bool, not of {name_of(mask.type)}")
-        return mask.broadcast(t.shape, "where=")
+    def beside(self, a: Any, t: Operand, what: str) -> Operand:
+        """A further array, which must be of the same library and on the same device."""
+        other = as_gpu_array(a) if is_on_gpu(a) else None
+        if other is None or other.backend is not self or other.number != t.number:
+            raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
+                            f"{self.how_to_bring(t.number)}")
+        return other
 
-    def means(self, mean: Any, t: GpuArray, axes: tuple[int, ...]) -> Any:
-        """mean= as doubles, or complex numbers of doubles, one for each result."""
-        about, shape = _beside(mean, t, "mean="), kept_shape(t.shape, axes)
-        more = len(shape) - len(about.shape)
-        if more < 0 or any(a not in (1, b) for a, b in zip(about.shape, shape[more:])):
-            raise ValueError(f"mean= has shape {tuple(about.shape)}, the mean with keepdims=True {shape}")
-        if about.type in ("i64", "u64") or (about.type in PART and t.type not in PART):
-            raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(about.type)}")
-        rows = self.as_rows(mean, shape, range(len(shape)), 1, math.prod(shape)) if shape else mean
-        return self.contiguous(self.cast(rows, "complex128" if t.type in PART else "float64"))
+    def check_held(self, kind: str, *both: Operand) -> None:
+        """Refuses integers that a type does not hold."""
+        for each in both:
+            if each.type in ("i64", "u64") and kind not in ("i64", "u64") and not _holds("f64", each):
+                raise TypeError(f"{name_of(each.type)} elements beyond 2^53, which {name_of(kind)} does not hold exactly: convert "
+                                f"them{self.how_to_convert}")
+
+    def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Any:
+        """mean= as doubles, or complex numbers of doubles, of a shape. (Whether doubles hold integers, only a wait would tell.)"""
+        if t.type in ("i64", "u64"):
+            raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(t.type)}")
+        rows = self.as_rows(t.there, shape, range(len(shape)), 1, math.prod(shape)) if shape else t.there
+        return self.contiguous(self.cast(rows, name_of(kind)))
 
     # ---- Reductions
 
-    def launch_whole(self, p: _core.Problem, t: GpuArray, y: GpuArray | None) -> list[Any]:
-        """The values of all elements, as arrays of no dimensions."""
-        number, plan = t.number, _plan(p, t.type, math.prod(t.shape), t.spec)
-        work = self.empty((plan.size,), "uint8", number)
-        if len(plan.names) == 1:
-            name = plan.names[0]
-            results = self.empty((_RESULT // _SIZE[_KINDS[name]],), name, number)
+    def launch_whole(self, p: _core.Problem, t: Operand, x: Layout, y: Layout | None = None) -> list[Any]:
+        """The values of all elements, as arrays of no dimensions. x: those of t, or their parts."""
+        number, (prepared, size, names) = t.number, _plan(p, t.type, x.size, t.spec)
+        work = self.empty((size,), "uint8", number)
+        if len(names) == 1:
+            results = self.empty((_RESULT // _SIZE[_KINDS[names[0]]],), names[0], number)
             values = [results[0]]
         else:
-            results = self.empty((_RESULT * len(plan.names),), "uint8", number)
-            values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(plan.names)]
-        _core.launch(plan.prepared, t.address, _address(y), 0, self.address(work), self.stream(number),
+            results = self.empty((_RESULT * len(names),), "uint8", number)
+            values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(names)]
+        _core.launch(prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number),
                      (self.address(results),), 0)
         checks = _checks.get()
         if checks is not None:
-            checks.append(_Statuses(self, self.view(results, "uint8"), values_of(p), False))
+            checks.append(functools.partial(_check_statuses, self, self.view(results, "uint8"), values_of(p), False))
         return values
 
-    def launch(self, p: _core.Problem, prepared: tuple[Any, int], t: GpuArray, y: GpuArray | None, mask: int,
-               outs: Sequence[Any]) -> None:
+    def launch(self, p: _core.Problem, prepared: tuple[Any, int, int, int, int], number: int, outs: Sequence[Any]) -> None:
+        """Launches a reduction, as Problem.prepare() has it."""
+        what, size, x, y, mask = prepared
         checks = _checks.get()
         # (Of minmax nothing can go wrong, and nothing is written of it.)
-        work = (self.empty if checks is None else self.zeros)((prepared[1] + _OUTCOME,), "uint8", t.number)
+        work = (self.empty if checks is None else self.zeros)((size + _OUTCOME,), "uint8", number)
         at = self.address(work)
-        _core.launch(prepared[0], t.address, _address(y), mask, at + _OUTCOME, self.stream(t.number),
-                     tuple([self.address(o) for o in outs]), 0 if checks is None else at)
+        _core.launch(what, x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
+                     0 if checks is None else at)
         if checks is not None:
-            checks.append(_Statuses(self, work, values_of(p), True))
+            checks.append(functools.partial(_check_statuses, self, work, values_of(p), True))
 
-    def along(self, p: _core.Problem, t: GpuArray, call: Call, *, y: GpuArray | None = None, is_swapped: bool = False) -> list[Any]:
+    def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, is_swapped: bool = False) -> list[Any]:
         """The values of a problem along axes, as new arrays. `y`: the second array of a dot product, of t's shape;
         `is_swapped`: the real parts of t's elements meet the imaginary ones of y's."""
-        axes, mask, what = call.axes, call.mask, values_of(p)
-        shape, of_parts = t.shape, t.type in PART and what[0][0] in OF_PARTS
+        what, shape = values_of(p), t.shape
+        way = way_of(what[0][0]) if t.type in PART else ""
+        of_parts = way == "parts"
         names = [name_of(complex_of(kind) if of_parts else shown_type(op, kind, t.type)) for op, kind in what]
-        if t.type in PART and what[0][0] in OF_TWO:
-            t, y = t.two()
-        elif t.type in PART:
-            axes = axes if of_parts else (*axes, len(shape))
-            t, y = t.pairs(), None if y is None else y.pairs(is_swapped)
-            mask = None if mask is None else mask._replace(shape=t.shape, strides=(*mask.strides, 0))
-        if not of_parts and call.means is None and _is_whole(p, t, axes, y, mask):
-            values = self.launch_whole(p, t, y)
+        arrays, axes = as_reals(way, layouts(t, y, call.mask), call.axes, is_swapped)
+        if not of_parts and call.means is None and _is_whole(p, axes, arrays):
+            values = self.launch_whole(p, t, *arrays[:2])
             return [v.reshape((1,) * len(shape)) for v in values] if call.keepdims and shape else values
         outs = [self.empty(result_shape(shape, call.axes, call.keepdims), name, t.number) for name in names]
-        means = 0 if call.means is None else self.address(call.means)
-        prepared = p.prepare("axes", _shape_of(t, axes, y, mask, means), mask is not None, t.spec, 0)
-        self.launch(p, prepared, t, y, _address(mask), outs)
+        parts = None if call.means is None else ("means", np.atleast_1d(as_gpu_array(call.means).array).view(np.float64))
+        self.launch(p, _prepared_along(p, t.spec, axes, arrays, parts, 0), t.number, outs)
         return outs
 
-    def one(self, p: _core.Problem, t: GpuArray, call: Call, *, y: GpuArray | None = None, initial: Any = None) -> Any:
+    def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
         """The only value of a problem, as the caller sees it."""
         ((op, _),) = values_of(p)
         if initial is not None and op not in CHOICES:
             # One more element in front of each result's: of a copy, in rows.
             rows, mask = _Rows(t, call.axes), call.mask
-            copy = as_gpu_array(self.prepend(initial, rows.of(t.array), name_of(t.type)))
-            mask = None if mask is None else as_gpu_array(self.prepend(True, rows.of(mask.array), "bool"))
+            copy = as_gpu_array(self.prepend(initial, rows.of(t.there), name_of(t.type)))
+            mask = None if mask is None else as_gpu_array(self.prepend(True, rows.of(mask.there), "bool"))
             value = rows.back(self.along(p, copy, Call((1,), mask=mask))[0], call.keepdims)
         else:
             value = self.along(p, t, call, y=y)[0]
@@ -578,7 +487,7 @@ class Gpu:
                 _prepare(p, t, call, y, value)
         return self.deliver(op, value, "", t, call)
 
-    def several(self, p: _core.Problem, t: GpuArray, call: Call, gather: Callable[..., Any]) -> Any:
+    def several(self, p: _core.Problem, t: Operand, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
         results = self.along(p, t, call)
         if call.mask is not None and any(op in NO_IDENTITY for op, _ in values_of(p)):
@@ -589,7 +498,7 @@ class Gpu:
             _prepare(p, t, call, None, value, gather)
         return value
 
-    def deliver(self, op: str, value: Any, kind: str, t: GpuArray, call: Call) -> Any:
+    def deliver(self, op: str, value: Any, kind: str, t: Operand, call: Call) -> Any:
         """A result as the caller sees it: converted, or in out=."""
         if call.wanted is not None:
             value = self._converted(op, value, call.wanted)
@@ -610,11 +519,11 @@ class Gpu:
         fits = (number >= least) & (number <= min(int(limits.max), (1 << 63) - 1))
         checks = _checks.get()
         if checks is not None:
-            checks.append(_Fits(self, fits, f"the exact {op} does not fit {name_of(kind)}"))
+            checks.append(functools.partial(_check_fits, self, fits, f"the exact {op} does not fit {name_of(kind)}"))
         return self.cast(self.where(fits, number, 0), name_of(kind))
 
-    def _write_out(self, out: Any, value: Any, t: GpuArray, op: str) -> Any:
-        place = _beside(out, t, "out=")
+    def _write_out(self, out: Any, value: Any, t: Operand, op: str) -> Any:
+        place = self.beside(out, t, "out=")
         if tuple(out.shape) != tuple(value.shape):
             raise ValueError(f"out= has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
         from_, to = _KINDS[self.name(value)], place.type
@@ -631,9 +540,9 @@ class Gpu:
 
     # ---- Complex numbers
 
-    def complex_product(self, t: GpuArray, call: Call, kind: str, initial: complex | None) -> Any:
+    def complex_product(self, t: Operand, call: Call, kind: str, initial: complex | None) -> Any:
         form, mask, name = _Rows(t, call.axes), call.mask, name_of(kind)
-        rows, mask = self.cast(form.of(t.array), name), None if mask is None else form.of(mask.array)
+        rows, mask = self.cast(form.of(t.there), name), None if mask is None else form.of(mask.there)
         if initial is not None:
             rows = self.prepend(initial, rows, name)
             mask = None if mask is None else self.prepend(True, mask, "bool")
@@ -645,82 +554,67 @@ class Gpu:
 
     # ---- Segments and groups
 
-    def _beside_in_order(self, a: Any, t: GpuArray, what: str) -> GpuArray:
+    def _beside_in_order(self, a: Any, t: Operand, what: str) -> Operand:
         """An array of one dimension and side by side, on the same GPU, that says where parts are."""
-        places = _beside(a, t, f"the array of {what}")
+        places = self.beside(a, t, f"the array of {what}")
         if len(places.shape) != 1 or places.type in FLOATS or places.type in PART:
             raise TypeError(f"{what} are an array of integers of one dimension")
         return _in_order(places)
 
-    def offsets(self, offsets: Any, t: GpuArray) -> tuple[GpuArray, int]:
+    def offsets(self, offsets: Any, t: Operand) -> tuple[Operand, int]:
         places = self._beside_in_order(offsets, t, "offsets")
         if places.shape[0] == 0 or places.type not in ("i32", "i64"):
             raise TypeError("offsets are int32 or int64, and one more than there are segments")
         return places, places.shape[0] - 1
 
-    def segments(self, p: _core.Problem, t: GpuArray, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
-        if isinstance(places, int):
-            n, shape, strides = t.shape[axis], t.shape, t.strides
-            cut = t._replace(shape=(*shape[:axis], count, n // count, *shape[axis + 1:]),
-                             strides=(*strides[:axis], n // count * strides[axis], strides[axis], *strides[axis + 1:]))
-            results = self.along(p, cut, Call((axis + 1,)))
-            if n == 0:
-                results = self._filled(values_of(p), results, self.zeros((1,), "int64", t.number), t, fill)
-        else:
-            shape = (count, places.address, _SIZE[places.type])
-            results = self._by_parts(p, t, axis, count, "segments", shape, 0, fill is not None)
-            if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)):
-                counts = (places.array[1:] - places.array[:-1]).reshape(count, *(1,) * (len(t.shape) - 1 - axis))
-                results = self._filled(values_of(p), results, counts, t, fill)
+    def segments(self, p: _core.Problem, t: Operand, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
+        is_equal = isinstance(places, int)
+        parts = ("segments", places if is_equal else places.array)
+        results = self._by_parts(p, t, axis, count, parts, None, fill is not None)
+        if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)) and not (is_equal and t.shape[axis]):
+            lengths = self.zeros((count,), "int64", t.number) if is_equal else places.there[1:] - places.there[:-1]
+            results = self._filled(values_of(p), results, lengths.reshape(count, *(1,) * (len(t.shape) - 1 - axis)), t, fill)
         return [self.deliver(op, result, "", t, call) for (op, _), result in zip(values_of(p), results)]
 
-    def ids(self, ids: Any, t: GpuArray) -> GpuArray:
+    def ids(self, ids: Any, t: Operand) -> Operand:
         return self._beside_in_order(ids, t, "ids")
 
-    def greatest_id(self, ids: GpuArray) -> int:
+    def greatest_id(self, ids: Operand) -> int:
         """The greatest id, or -1. The shape of results hangs on it, so this is waited for."""
         if ids.shape[0] == 0:
             return -1
-        greatest = self.to_host(self.launch_whole(problem(("max",), ids.type), ids, None)[0])
+        greatest = self.to_host(self.launch_whole(problem(("max",), ids.type), ids, ids.array)[0])
         return int.from_bytes(greatest, sys.byteorder, signed=ids.type[0] == "i")
 
-    def groups(self, p: _core.Problem, t: GpuArray, axis: int, ids: GpuArray, count: int, mask: GpuArray | None,
+    def groups(self, p: _core.Problem, t: Operand, axis: int, ids: Operand, count: int, mask: Operand | None,
                skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
-        if mask is not None:
-            if tuple(mask.array.shape) != (t.shape[axis],):
-                raise ValueError("where= is an array of bool of one dimension, as long as the axis")
-            mask = _in_order(mask)
-        at = _address(mask)
-        shape = (count, ids.address, "u8" if ids.type == "bool" else ids.type, skip_outside, is_sorted)
-        results = self._by_parts(p, t, axis, count, "groups", shape, at, fill is not None)
+        parts = ("groups", ids.array, "u8" if ids.type == "bool" else ids.type, count, skip_outside, is_sorted)
+        results = self._by_parts(p, t, axis, count, parts, mask, fill is not None)
         if count > 0 and any(op in NO_IDENTITY for op, _ in values_of(p)):
-            counts = self._by_parts(problem(("count",), ids.type), ids, 0, count, "groups", shape, at)[0]
+            counts = self._by_parts(problem(("count",), ids.type), ids, 0, count, parts, mask)[0]
             results = self._filled(values_of(p), results, counts.reshape(count, *(1,) * (len(t.shape) - 1 - axis)), t, fill)
         return [self.deliver(op, result, "", t, call) for (op, _), result in zip(values_of(p), results)]
 
-    def _by_parts(self, p: _core.Problem, t: GpuArray, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
+    def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, parts: tuple[Any, ...], mask: Operand | None,
                   is_filled: bool = False) -> list[Any]:
         """Segments or groups along an axis; the mask is of one dimension, that of the axis. `is_filled`: an index of nothing is
         no error."""
-        if is_filled:
-            token = _checks.set(None)
-            try:
-                return self._by_parts(p, t, axis, count, cut, shape, mask)
-            finally:
-                _checks.reset(token)
-        lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
-        outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
-        of_mask = tuple(int(d == axis) for d in range(len(lengths))) if mask else None
-        prepared = p.prepare(cut, (t.shape, t.strides, None, of_mask, 1 << axis, *shape), mask != 0, t.spec, 0)
-        self.launch(p, prepared, t, None, mask, outs)
-        return outs
+        token = _checks.set(None if is_filled else _checks.get())
+        try:
+            lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
+            outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
+            there = beside_axis(None if mask is None else mask.array, t.array, axis)
+            self.launch(p, p.prepare(t.array, None, there, 1 << axis, parts, t.spec, 0), t.number, outs)
+            return outs
+        finally:
+            _checks.reset(token)
 
-    def _filled(self, what: Sequence[tuple[str, str]], results: list[Any], counts: Any, t: GpuArray, fill: Any) -> list[Any]:
+    def _filled(self, what: Sequence[tuple[str, str]], results: list[Any], counts: Any, t: Operand, fill: Any) -> list[Any]:
         """Put `fill`, or 0, where a result of no elements has no value. `counts` is how many elements each result has, in an
         array that is broadcast to the results."""
         has, checks = counts >= 1, _checks.get()
         if fill is None and checks is not None:
-            checks.append(_HasElements(self, has, next(op for op, _ in what if op in NO_IDENTITY)))
+            checks.append(functools.partial(_check_elements, self, has, next(op for op, _ in what if op in NO_IDENTITY)))
         filled = []
         for (op, kind), result in zip(what, results):
             if op in NO_IDENTITY:
@@ -739,9 +633,12 @@ class Gpu:
 class Torch(Gpu):
     """PyTorch's arrays."""
 
+    how_to_convert = ", x.to(...)"
+
     def __init__(self) -> None:
         import torch  # type: ignore[import-not-found, unused-ignore]
-        self.torch = torch
+        self.module = self.torch = torch
+        self.where, self.from_parts, self.concatenate, self.take_along = torch.where, torch.complex, torch.cat, torch.take_along_dim
         self.stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", self._stream)
         #: Returns whether a graph captures the stream; it may run beside the stream later.
         self.is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing",
@@ -771,11 +668,8 @@ class Torch(Gpu):
             each = memory[:, :math.prod(shape)].reshape(count, *shape).unbind()
             return [(result.data, address + room * i) for i, result in enumerate(each)]
 
-    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
-        return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
-
-    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
-        return self.torch.zeros(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
+    def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
+        return getattr(self.torch, how)(*arguments, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
 
     def address(self, x: Any) -> int:
         return int(x.data_ptr())
@@ -783,39 +677,14 @@ class Torch(Gpu):
     def view(self, x: Any, name: str) -> Any:
         return x.view(getattr(self.torch, name))
 
-    def moveaxis(self, x: Any, a: int, b: int) -> Any:
-        return self.torch.moveaxis(x, a, b)
-
     def contiguous(self, x: Any) -> Any:
         return x.contiguous()
-
-    def stacked_with(self, x: Any, number: Any) -> Any:
-        return self.torch.stack([x, self.torch.full_like(x, number)])
-
-    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
-        return self.torch.broadcast_to(x, shape).permute(*order).reshape(rows, length)
-
-    def prepend(self, number: Any, x: Any, name: str) -> Any:
-        dtype = getattr(self.torch, name)
-        return self.join([self.torch.full((x.shape[0], 1), number, dtype=dtype, device=x.device), x.to(dtype)], 1)
-
-    def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
-        return self.torch.cat(xs, axis) if len(xs) > 1 else xs[0]
-
-    def where(self, mask: Any, x: Any, y: Any) -> Any:
-        return self.torch.where(mask, x, y)
 
     def cast(self, x: Any, name: str) -> Any:
         return x.to(getattr(self.torch, name))
 
-    def from_parts(self, real: Any, imaginary: Any) -> Any:
-        return self.torch.complex(real, imaginary)
-
     def conjugate(self, x: Any) -> Any:
         return x.conj().resolve_conj()
-
-    def arange(self, n: int, number: int) -> Any:
-        return self.torch.arange(n, device=self.torch.device("cuda", number))
 
     def device_of(self, x: Any) -> int:
         return int(x.get_device())
@@ -823,17 +692,11 @@ class Torch(Gpu):
     def argsort(self, x: Any) -> Any:
         return self.torch.argsort(x, dim=1, stable=True)
 
-    def take_along(self, x: Any, order: Any) -> Any:
-        return self.torch.take_along_dim(x, order, 1)
-
     def write(self, out: Any, x: Any) -> None:
         out.copy_(x)
 
     def to_host(self, x: Any) -> bytes:
         return bytes(x.cpu().numpy().tobytes())
-
-    def how_to_convert(self) -> str:
-        return "x.to(...)"
 
     def how_to_bring(self, number: int) -> str:
         return f"torch.as_tensor(a, device='cuda:{number}') brings it there"
@@ -842,9 +705,13 @@ class Torch(Gpu):
 class CuPy(Gpu):
     """CuPy's arrays."""
 
+    how_to_convert = ", x.astype(...)"
+
     def __init__(self) -> None:
         import cupy  # type: ignore[import-not-found, unused-ignore]
-        self.cupy = cupy
+        self.module = self.cupy = cupy
+        self.contiguous, self.conjugate, self.concatenate, self.take_along = \
+            cupy.ascontiguousarray, cupy.conj, cupy.concatenate, cupy.take_along_axis
 
     def layout(self, x: Any) -> tuple[int, Strides, Strides, int]:
         size = x.dtype.itemsize
@@ -863,38 +730,15 @@ class CuPy(Gpu):
         with self.cupy.cuda.Device(number):
             self.cupy.cuda.get_current_stream().synchronize()
 
-    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
+    def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
         with self.cupy.cuda.Device(number):
-            return self.cupy.empty(shape, dtype=name)
-
-    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
-        with self.cupy.cuda.Device(number):
-            return self.cupy.zeros(shape, name)
+            return getattr(self.cupy, how)(*arguments, dtype=name)
 
     def address(self, x: Any) -> int:
         return int(x.data.ptr)
 
     def view(self, x: Any, name: str) -> Any:
         return x.view(name)
-
-    def moveaxis(self, x: Any, a: int, b: int) -> Any:
-        return self.cupy.moveaxis(x, a, b)
-
-    def contiguous(self, x: Any) -> Any:
-        return self.cupy.ascontiguousarray(x)
-
-    def stacked_with(self, x: Any, number: Any) -> Any:
-        return self.cupy.stack([x, self.cupy.full_like(x, number)])
-
-    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
-        return self.cupy.broadcast_to(x, shape).transpose(*order).reshape(rows, length)
-
-    def prepend(self, number: Any, x: Any, name: str) -> Any:
-        with x.device:
-            return self.join([self.cupy.full((x.shape[0], 1), number, dtype=name), x.astype(name)], 1)
-
-    def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
-        return self.cupy.concatenate(xs, axis) if len(xs) > 1 else xs[0]
 
     def where(self, mask: Any, x: Any, y: Any) -> Any:
         return self.cupy.where(mask, x, y if hasattr(y, "shape") else x.dtype.type(y))
@@ -903,17 +747,9 @@ class CuPy(Gpu):
         return x.astype(name)
 
     def from_parts(self, real: Any, imaginary: Any) -> Any:
-        with real.device:
-            value = self.cupy.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128")
+        value = self.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128", self.device_of(real))
         value.real, value.imag = real, imaginary
         return value
-
-    def conjugate(self, x: Any) -> Any:
-        return self.cupy.conj(x)
-
-    def arange(self, n: int, number: int) -> Any:
-        with self.cupy.cuda.Device(number):
-            return self.cupy.arange(n, dtype="int64")
 
     def device_of(self, x: Any) -> int:
         return int(x.device.id)
@@ -921,17 +757,11 @@ class CuPy(Gpu):
     def argsort(self, x: Any) -> Any:
         return self.cupy.argsort(x, axis=1, kind="stable")
 
-    def take_along(self, x: Any, order: Any) -> Any:
-        return self.cupy.take_along_axis(x, order, 1)
-
     def write(self, out: Any, x: Any) -> None:
         out[...] = x
 
     def to_host(self, x: Any) -> bytes:
         return bytes(x.get().tobytes())
-
-    def how_to_convert(self) -> str:
-        return "x.astype(...)"
 
     def how_to_bring(self, number: int) -> str:
         return f"cupy.asarray(a) brings it there (within cupy.cuda.Device({number}))"
@@ -945,7 +775,7 @@ def _backend(name: str) -> Any:
 # ---- States ----------------------------------------------------------------------------------------------------------
 
 
-def _holds(kind: str, a: GpuArray) -> bool:
+def _holds(kind: str, a: Operand) -> bool:
     """Return whether a type holds all elements of an array; those of 64-bit integers are looked at, which is waited for."""
     if not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe"):
         return False
@@ -959,7 +789,7 @@ def _holds(kind: str, a: GpuArray) -> bool:
 def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
     """Feeds a state an array's elements in C order, brought to a type that holds them exactly; waits for it."""
     t = as_gpu_array(x)
-    both: tuple[GpuArray, ...] = (t,) if y is None else (t, _beside(y, t, "the second array"))
+    both: tuple[Operand, ...] = (t,) if y is None else (t, t.backend.beside(y, t, "the second array"))
     if any(a.shape != t.shape for a in both):
         raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
     kept = []

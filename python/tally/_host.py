@@ -7,6 +7,7 @@ alone has more elements than a block holds, they are fed to a state.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
@@ -14,10 +15,11 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, OF_TWO, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, \
-    name_of, problem, result_shape, shown_type, values_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, HostArray, as_host_array, cast_exactly, float64_holds, \
-    has_other_bytes, holds_all, plain, type_of
+from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, problem, \
+    result_shape, shown_type, values_of, way_of
+from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Operand, as_host_array, as_reals, beside_axis, cast_exactly, float64_holds, \
+    has_other_bytes, holds_all, Layouts, pairs, plain, type_of
+from ._backend import Backend
 from ._products import products
 
 Array = np.ndarray[Any, Any]
@@ -30,18 +32,10 @@ _FEW_GROUPS = 1024  # whose states take elements block by block in little longer
 # ---- Arrays ----------------------------------------------------------------------------------------------------------
 
 
-def mask_of(where: Any, shape: tuple[int, ...]) -> Array | None:
-    """where= as an array of bool of that shape; None for all of it."""
-    if where is None or where is True:
-        return None
-    mask = where if isinstance(where, bool) else as_host_array(where).array
-    if not isinstance(mask, bool) and mask.dtype != np.bool_:
-        raise TypeError(f"where= is an array of bool, not of {mask.dtype}")
-    return np.broadcast_to(mask, shape)
-
-
 def rows_of(array: Array, axes: Sequence[int]) -> Array:
     """A view whose reduced axes lie behind the others, in their order."""
+    if len(axes) == array.ndim:
+        return array
     return array.transpose([*(d for d in range(array.ndim) if d not in axes), *sorted(axes)])
 
 
@@ -49,6 +43,11 @@ def contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
     if dtype == np.bool_ and has_other_bytes(array):
         return np.asarray(np.not_equal(array.view(np.uint8), 0, order="C"))
     return np.asarray(array, dtype, order="C")  # (ascontiguousarray gives a number a dimension)
+
+
+def copied(array: Array | None, dtype: np.dtype[Any], is_conjugated: bool) -> Any:
+    copy = None if array is None else contiguous(array, dtype)
+    return copy if copy is None or not is_conjugated else np.conj(copy)
 
 
 def is_in_order(array: Array) -> bool:
@@ -61,9 +60,10 @@ def in_order(array: Array) -> Array:
     return contiguous(array, array.dtype.newbyteorder("="))
 
 
-def chunks(array: Array, most: int) -> Iterator[tuple[slice | int, ...]]:
-    """Indices of parts of at most `most` elements, which in their order are the array's C order."""
-    if array.size <= most or array.ndim == 0:
+def chunks(array: Array, most: int, depth: int = -1) -> Iterator[tuple[slice | int, ...]]:
+    """Indices of parts of at most `most` elements, which in their order are the array's C order; or of larger ones, so that only
+    the first `depth` dimensions are cut (-1: any)."""
+    if array.size <= most or array.ndim == 0 or depth == 0:
         yield ()
         return
     step = max(1, most // max(1, array.size // array.shape[0]))
@@ -71,7 +71,7 @@ def chunks(array: Array, most: int) -> Iterator[tuple[slice | int, ...]]:
         if array[at:at + step].size <= most:
             yield (slice(at, at + step),)
         else:
-            for rest in chunks(array[at], most):
+            for rest in chunks(array[at], most, depth - 1):
                 yield (at, *rest)
 
 
@@ -107,11 +107,6 @@ def store(out: Array, what: tuple[str, str], value: Any) -> None:
         out[...] = np.uint16(np.float32(value).view(np.uint32) >> 16)
     else:
         out[...] = value
-
-
-def pairs(array: Array) -> Array:
-    """Complex elements as real ones, with a last dimension of the two parts."""
-    return array[..., None].view(array.real.dtype)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -162,113 +157,83 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _two(x: Array) -> tuple[Array, Array]:
-    """The parts of complex elements as two arrays."""
-    return x.real, x.imag
-
-
 def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
            device: str | None, way: str = "", is_swapped: bool = False, means: Array | None = None) -> None:
-    """The values of elements that the engine can read. `way`: how complex elements become real ones. Pairs have a further
-    dimension, which is reduced ("pairs"), or is one of the results, too ("parts"); or they are two arrays ("two")."""
-    if way == "two":
-        x, y = _two(x)
-    elif way:
-        axes = axes if way == "parts" else (*axes, x.ndim)
-        x, y = pairs(x), None if y is None else pairs(y)[..., ::-1 if is_swapped else 1]
-        mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
+    """The values of elements that the engine can read. `way`: how complex elements become real ones (as_reals())."""
+    if way:
+        (x, y, mask), axes = as_reals(way, (x, y, mask), axes, is_swapped)
     if len(axes) == x.ndim and mask is means is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
         for o, what, value in zip(outs, values_of(p), p.reduce(x, y, device)):
             store(o, what, value)
     else:
-        means = None if means is None else np.ascontiguousarray(means).view(np.float64)
-        p.axes(x, y, mask, bits_of(axes), outs, device, means)
+        parts = None if means is None else ("means", np.ascontiguousarray(means).view(np.float64))
+        p.shaped(x, y, mask, bits_of(axes), parts, outs, device)
 
 
-def _way(op: str) -> str:
-    """How an operator's complex elements become real ones (_along())."""
-    return "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
+def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjugated: tuple[bool, bool], initial: Any, way: str,
+               is_swapped: bool, is_direct: bool, outs: tuple[Array, ...]) -> None:
+    """Reduces as rows, each of the elements of one result, block by block; or a longer row alone, by a state. `is_direct`: the
+    engine reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
+    dtype, axes, most = DTYPE[t.type], call.axes, BLOCK // DTYPE[t.type].itemsize
+    x, y, mask = rows_of(arrays[0], axes), *(None if a is None else rows_of(a, axes) for a in arrays[1:])
+    kept, length = x.ndim - len(axes), math.prod([arrays[0].shape[d] for d in axes])
+    first = None if initial is None else np.asarray(initial, dtype).reshape(1)
+    more = {"parts": (2,), "pairs": (1,)}.get(way, ())
+    progress = _Progress(call.progress, x.size)
 
+    def as_rows(a: Array | None, one: Any) -> Any:
+        if a is None:
+            return None
+        rows = np.ascontiguousarray(a).reshape(math.prod(a.shape[:a.ndim - len(axes)]), length)
+        return rows if first is None else np.concatenate([np.broadcast_to(one, (len(rows), 1)), rows], axis=1)
 
-class _Blocks:
-    """A reduction block by block. `is_direct`: the engine reads blocks where they lie, so they are larger, and views."""
-
-    def __init__(self, p: _core.Problem, t: HostArray, call: Call, y: HostArray | None, initial: Any, way: str,
-                 is_swapped: bool, is_direct: bool):
-        self.p, self.axes, self.device, self.is_direct, self.is_swapped = p, call.axes, call.device, is_direct, is_swapped
-        self.way = way
-        self.conjugated = t.is_conjugated, y is not None and y.is_conjugated
-        self.dtype = DTYPE[t.type]
-        self.copied = BLOCK // self.dtype.itemsize
-        self.most = _BETWEEN_REPORTS if is_direct else self.copied
-        self.initial = None if initial is None else np.asarray(initial, self.dtype).reshape(1)
-        self.progress = _Progress(call.progress, t.array.size)
-
-    def run(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
-        kept = [d for d in range(x.ndim) if d not in self.axes and x.shape[d] > 1]
-        if x.size <= self.most:
-            self.block(x, y, mask, outs, means)
-            self.progress.add(x.size)
-        elif not kept:
-            self.single(x, y, mask, outs, means)
-        else:
-            for cut in cuts(x.shape, kept, self.most):
-                y_there, mask_there, means_there = [None if a is None else a[cut] for a in (y, mask, means)]
-                self.run(x[cut], y_there, mask_there, tuple(o[cut] for o in outs), means_there)
-
-    def copy(self, x: Array, is_conjugated: bool) -> Array:
-        copy = contiguous(x, self.dtype)
-        return np.conj(copy) if is_conjugated else copy
-
-    def block(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
-        axes = self.axes
-        if not self.is_direct:
-            x, y = self.copy(x, self.conjugated[0]), None if y is None else self.copy(y, self.conjugated[1])
-        if self.initial is None and x.ndim + (self.way != "") <= MOST_DIMS:
-            _along(self.p, x, y, mask, axes, outs, self.device, self.way, self.is_swapped, means)
-            return
-        # As rows: the reduced elements of each result side by side, the initial value before them.
-        count, length = math.prod([n for d, n in enumerate(x.shape) if d not in axes]), math.prod([x.shape[d] for d in axes])
-
-        def as_rows(a: Array, first: Any) -> Array:
-            body = rows_of(a, axes).reshape(count, length)
-            return np.ascontiguousarray(body) if first is None else np.concatenate([np.broadcast_to(first, (count, 1)), body], axis=1)
-
-        x, y = as_rows(x, self.initial), None if y is None else as_rows(y, None)
-        mask = None if mask is None else as_rows(mask, None if self.initial is None else True)
-        more = {"parts": (2,), "pairs": (1,)}.get(self.way, ())
-        results = tuple(np.empty((count, 1, *more), o.dtype) for o in outs)
-        _along(self.p, x, y, mask, (1,), results, self.device, self.way, self.is_swapped, means)
+    def block(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
+        reduced = len(axes)
+        if not is_direct:
+            reduced = 1
+            x, y = copied(x, dtype, conjugated[0]), copied(y, dtype, conjugated[1])
+            x, y, mask = as_rows(x, first), as_rows(y, None), as_rows(mask, True)
+        shape = (*x.shape[:x.ndim - reduced], *(1,) * reduced, *more)
+        results = tuple(np.empty(shape, o.dtype) for o in outs)
+        _along(p, x, y, mask, tuple(range(x.ndim - reduced, x.ndim)), results, call.device, way, is_swapped, means)
         for o, r in zip(outs, results):
             o[...] = r.reshape(o.shape)
+        progress.add(x.size)
 
-    def single(self, x: Array, y: Array | None, mask: Array | None, outs: tuple[Array, ...], means: Array | None) -> None:
-        """One result of more elements than a block has."""
-        of_parts = self.way == "parts"
-        states = [_core.State(self.p if means is None else self.p.about(means.item())) for _ in range(1 + of_parts)]
+    def single(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
+        of_parts = way == "parts"
+        states = [_core.State(p if means is None else p.about(means.item())) for _ in range(1 + of_parts)]
 
         def feed(a: Array, b: Array | None) -> None:
-            if of_parts:
-                for state, part in zip(states, _two(a)):
-                    state.feed(np.ascontiguousarray(part), None, self.device)
-                return
-            if self.way == "two":
-                a, b = map(np.ascontiguousarray, _two(a))
-            elif self.way:
-                a, b = pairs(a), None if b is None else np.ascontiguousarray(pairs(b)[..., ::-1 if self.is_swapped else 1])
-            states[0].feed(a, b, self.device)
+            (a, b, _), _ = as_reals(way, (a, b, None), (), is_swapped)
+            b = None if b is None else np.ascontiguousarray(b)
+            for i, state in enumerate(states):
+                state.feed(np.ascontiguousarray(a[..., i] if of_parts else a), b, call.device)
 
-        if self.initial is not None:
-            feed(self.initial, None)
-        for at in chunks(x, 8 * self.copied if self.is_direct else self.copied):
-            a, b = self.copy(x[at], self.conjugated[0]), None if y is None else self.copy(y[at], self.conjugated[1])
+        if first is not None:
+            feed(first, None)
+        for at in chunks(x, 8 * most if is_direct else most):
+            a, b = copied(x[at], dtype, conjugated[0]), copied(None if y is None else y[at], dtype, conjugated[1])
             if mask is not None:
                 a, b = a[mask[at]], None if b is None else b[mask[at]]
             feed(a, b)
-            self.progress.add(x[at].size)
+            progress.add(x[at].size)
         for i, state in enumerate(states):
-            for o, what, value in zip(outs, values_of(self.p), state.value()):
+            for o, what, value in zip(outs, values_of(p), state.value()):
                 store(o[..., i:i + 1] if of_parts else o, what, value)
+
+    largest = _BETWEEN_REPORTS if is_direct else most
+    try:
+        if x.size <= largest:
+            block(x, y, mask, call.means, outs)
+            return
+        means, outs = None if call.means is None else call.means.squeeze(axes), tuple([o.squeeze(axes) for o in outs])
+        for at in chunks(x, largest, kept):
+            cut: list[Any] = [None if a is None else a[at] for a in (x, y, mask, means)]
+            reduce: Callable[..., None] = block if x[at].size <= largest else single
+            reduce(*cut, tuple([o[(*at, ...)] for o in outs]))
+    finally:
+        progress.end()
 
 
 # ---- 64-bit integers among floats ------------------------------------------------------------------------------------
@@ -321,8 +286,8 @@ def _check_cast(from_: np.dtype[Any], to: np.dtype[Any]) -> None:
         raise TypeError(f"cannot cast the result from {from_!r} to {to!r} with casting rule 'same_kind'")
 
 
-def _is_apart(out: Array, *arrays: Any) -> bool:
-    return not any(isinstance(a, np.ndarray) and np.may_share_memory(out, a) for a in arrays)
+def _is_apart(out: Array, *arrays: Operand | None) -> bool:
+    return not any(a is not None and np.may_share_memory(out, a.array) for a in arrays)
 
 
 def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
@@ -344,10 +309,10 @@ def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Ar
     return values
 
 
-class Host:
-    """The backend. The functions that are the same in Gpu (_gpu.py) are what every backend has."""
+class Host(Backend):
+    """The backend of arrays in the host's memory."""
 
-    def check_out(self, out: Any, t: HostArray) -> tuple[Array | None, str | None]:
+    def check_out(self, out: Any, t: Operand) -> tuple[Array | None, str | None]:
         """The array that out= is, or a tuple of it, and its type; None for none."""
         if isinstance(out, tuple) and len(out) == 1:
             (out,) = out
@@ -364,26 +329,29 @@ class Host:
         except TypeError:  # (longdouble, which holds all results)
             return out, None
 
-    def mask(self, where: Any, t: HostArray) -> Array | None:
-        return mask_of(where, t.shape)
+    def beside(self, a: Any, t: Operand, what: str) -> Operand:
+        """A further array."""
+        return as_host_array(a)
 
-    def means(self, mean: Any, t: HostArray, axes: tuple[int, ...]) -> Array:
-        """mean= as doubles, or complex numbers of doubles, that are broadcast to the results, reduced axes with length 1."""
-        about, shape = as_host_array(mean), kept_shape(t.shape, axes)
-        if about.type == "bf16" or (about.type in PART and t.type not in PART):
-            raise TypeError(f"mean= is of floats, or of complex numbers as the elements are, not of {name_of(about.type)}")
-        try:
-            return np.broadcast_to(cast_exactly(about.array, DTYPE["c128" if t.type in PART else "f64"]), shape)
-        except ValueError:
-            raise ValueError(f"mean= has shape {about.shape}, the mean with keepdims=True {shape}") from None
+    how_to_convert = ""
 
-    def along(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None,
+    def check_held(self, kind: str, *both: Operand) -> None:
+        """(Integers are looked at when they are read.)"""
+
+    def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Array:
+        """mean= as doubles, or complex numbers of doubles, of a shape."""
+        if t.type == "bf16":
+            raise TypeError("mean= is of floats, or of complex numbers as the elements are, not of bfloat16")
+        return np.broadcast_to(cast_exactly(t.array, DTYPE[kind]), shape)
+
+    def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None,
               is_swapped: bool = False, into: Array | None = None) -> tuple[Array, ...]:
         """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
         shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
         value."""
         x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
-        way = _way(what[0][0]) if t.type in PART else ""
+        mask = None if call.mask is None else call.mask.array
+        way = way_of(what[0][0]) if t.type in PART else ""
         of_parts = way == "parts"
         if into is not None:
             arrays: tuple[Array, ...] = (into,)
@@ -397,7 +365,7 @@ class Host:
             rest = self.along(p, t, call)[0]
             rows, last = np.empty((2, rest.size), rest.dtype), np.empty((1, rest.size), rest.dtype)
             rows[0], rows[1] = initial, rest.ravel()
-            p.axes(rows, None, None, 1, (last,), call.device)
+            p.shaped(rows, None, None, 1, None, (last,), call.device)
             arrays[0][...] = last.reshape(arrays[0].shape)
             return arrays
         is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + (way != "") <= MOST_DIMS
@@ -412,16 +380,17 @@ class Host:
             is_direct = not has_other_bytes(x)
         outs = arrays if way in ("", "two") else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
-            _along(p, x, other, call.mask, axes, outs, call.device, way, is_swapped, call.means)
+            _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
             return arrays
-        blocks = _Blocks(p, t, call, y, initial, way, is_swapped, is_direct)
-        try:
-            blocks.run(x, other, call.mask, outs, call.means)
-        finally:
-            blocks.progress.end()
+        conjugated, fits = (t.is_conjugated, y is not None and y.is_conjugated), x.ndim + (way != "") <= MOST_DIMS
+        if initial is None and not is_direct and fits and x.size * DTYPE[t.type].itemsize <= BLOCK:
+            x, other = copied(x, DTYPE[t.type], conjugated[0]), copied(other, DTYPE[t.type], conjugated[1])
+            _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
+        else:
+            _by_blocks(p, t, call, (x, other, mask), conjugated, initial, way, is_swapped, is_direct, outs)
         return arrays
 
-    def one(self, p: _core.Problem, t: HostArray, call: Call, *, y: HostArray | None = None, initial: Any = None) -> Any:
+    def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
         """The only value of a problem, as the caller sees it. That array, or out=, is written where the results lie if it can
         be, else in blocks. (What cannot be written to so is left to deliver(), which says why it cannot.)"""
         ((op, raw),) = values_of(p)
@@ -437,7 +406,7 @@ class Host:
         if out is None:
             into = np.empty(shape, like)
         elif out.flags.writeable and kind != "bf16" and out.shape == result_shape(x.shape, axes, call.keepdims) and \
-                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, x, call.mask, None if y is None else y.array):
+                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, t, call.mask, y):
             into = out if call.keepdims else np.expand_dims(out, axes)
         if into is None or not into.size:
             (array,) = self.along(p, t, call, y=y, initial=initial)
@@ -446,22 +415,21 @@ class Host:
             self.along(p, t, call, y=y, initial=initial, into=into if of_parts else into.view(DTYPE[raw]))
         else:
             for cut in cuts(shape, range(x.ndim), BLOCK // as_shown.itemsize):
-                mask, means = (None if a is None else a[cut] for a in (call.mask, call.means))
-                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=mask, means=means),
-                                  y=None if y is None else y._replace(array=y.array[cut]), initial=initial)
+                other, mask = [None if a is None else a._replace(array=a.array[cut]) for a in (y, call.mask)]
+                means = None if call.means is None else call.means[cut]
+                part = self.along(p, t._replace(array=x[cut]), call._replace(mask=mask, means=means), y=other, initial=initial)
                 value = cast_results(part[0].view(as_shown), like, op)
                 into[cut] = cast_results(value, into.dtype, op)
         return out if out is not None else self.deliver(op, into, kind, t, call)
 
-    def several(self, p: _core.Problem, t: HostArray, call: Call, gather: Callable[..., Any]) -> Any:
+    def several(self, p: _core.Problem, t: Operand, call: Call, gather: Callable[..., Any]) -> Any:
         """All values of a problem, gathered."""
-        arrays, what = self.along(p, t, call), values_of(p)
-        if call.wanted is None:
-            return gather(*[self.deliver("", *shown(*each, array, t.type), t, call) for each, array in zip(what, arrays)])
-        values = _shown_as(what, t.type, arrays, call.wanted)
-        return gather(*[self.deliver("", array, kind, t, call._replace(wanted=None)) for array, kind in values])
+        values = _shown_as(values_of(p), t.type, self.along(p, t, call), call.wanted)
+        if call.wanted is not None:
+            call = call._replace(wanted=None)
+        return gather(*[self.deliver("", array, kind, t, call) for array, kind in values])
 
-    def deliver(self, op: str, array: Array, kind: str, t: HostArray, call: Call) -> Any:
+    def deliver(self, op: str, array: Array, kind: str, t: Operand, call: Call) -> Any:
         """A result, whose reduced axes have length 1, as the caller sees it: of the array's library, or in out=."""
         axes, out = call.axes, call.out
         if call.wanted is not None:
@@ -486,10 +454,10 @@ class Host:
         value.real, value.imag = real, imaginary
         return value
 
-    def complex_product(self, t: HostArray, call: Call, kind: str, initial: complex | None) -> Any:
+    def complex_product(self, t: Operand, call: Call, kind: str, initial: complex | None) -> Any:
         """Products of complex numbers: neighbours are multiplied, then neighbours of these, until one is left."""
         dtype, rows = DTYPE[kind], rows_of(t.array, call.axes)
-        masks = None if call.mask is None else rows_of(call.mask, call.axes)
+        masks = None if call.mask is None else rows_of(call.mask.array, call.axes)
         out = np.empty(rows.shape[:t.array.ndim - len(call.axes)], dtype)
         for at in indices(out.shape):
             def elements() -> Iterator[Array]:
@@ -507,7 +475,7 @@ class Host:
 
     # ---- Segments and groups
 
-    def offsets(self, offsets: Any, t: HostArray) -> tuple[Array, int]:
+    def offsets(self, offsets: Any, t: Operand) -> tuple[Array, int]:
         """Return the places where segments begin, and the number of segments."""
         places = np.asarray(as_host_array(offsets).array)
         if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
@@ -516,90 +484,96 @@ class Host:
             places = places.astype(np.int64)
         return np.ascontiguousarray(places), places.size - 1
 
-    def segments(self, p: _core.Problem, t: HostArray, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
+    def segments(self, p: _core.Problem, t: Operand, axis: int, places: Any, count: int, fill: Any, call: Call) -> list[Any]:
         """The values of segments along an axis: `places` is where they begin, or how many of one length they are."""
 
-        def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
-            if is_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, call.device):
-                p.segments(contiguous(row, DTYPE[t.type]), None, None, places, out, call.device)
-
-        def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
-            p.segments(x, None, None, places, out, call.device, axis)
+        def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
+            return not t.is_direct and _segments_by_blocks(p, t._replace(array=row), places, out, call.device)
 
         def counts() -> Array:
             return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
 
-        return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill)
+        return self._by_parts(p, t, axis, count, call, lambda: ("segments", places), None, by_blocks, counts, fill)
 
-    def ids(self, ids: Any, t: HostArray) -> HostArray:
-        return ids_of(ids)
+    def ids(self, ids: Any, t: Operand | None) -> Operand:
+        try:
+            t = as_host_array(ids)
+        except TypeError as error:
+            raise TypeError(f"{error}; numpy.unique(ids, return_inverse=True)[1] makes ids of anything") from None
+        if t.array.dtype.kind not in "iub" or t.type == "bf16":
+            raise TypeError(f"ids are integers from 0 on, one an element, not {t.array.dtype}; "
+                            "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
+        if t.array.ndim != 1:
+            raise TypeError(f"ids have one dimension, one id for each element along the axis, not {t.array.ndim}: for elements of all "
+                            "dimensions give x.ravel() and ids.ravel()")
+        return t
 
-    def greatest_id(self, ids: HostArray) -> int:
+    def greatest_id(self, ids: Operand) -> int:
         if ids.array.size and is_in_order(ids.array):
             return int(problem(("max",), ids.type).reduce(ids.array, None, None)[0])
         return int(self.along(problem(("max",), ids.type), ids, Call((0,)))[0][0]) if ids.array.size else -1
 
-    def groups(self, p: _core.Problem, t: HostArray, axis: int, ids: HostArray, count: int, mask: Array | None,
+    def groups(self, p: _core.Problem, t: Operand, axis: int, ids: Operand, count: int, where: Operand | None,
                skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
         """The values of groups along an axis, by an id for each element."""
         numbers, kind, among = ids.array, "u8" if ids.type == "bool" else ids.type, None
+        mask = None if where is None else where.array
         if count > _MANY_GROUPS and count > 4 * numbers.size:
             among = _occurring(numbers, count, mask, skip_outside)
             numbers, kind, mask = among.numbers, "i64", among.mask
         here = count if among is None else among.found.size
 
-        def reduce(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> None:
+        def parts(is_sorted: bool = is_sorted, ids: Array | None = None) -> tuple[Any, ...]:
+            return "groups", in_order(numbers) if ids is None else ids, kind, here, skip_outside, is_sorted
+
+        def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
             orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (all elements at once are sorted for these)
-            if (orders or not lies) and not is_sorted and here <= _FEW_GROUPS and row.nbytes > BLOCK:
-                groups = _core.Groups(p, here)
-                try:
-                    groups_by_blocks(groups, row, t.type, mask, numbers, kind, skip_outside, call.device)
-                    groups.values(out)
-                    return
-                except (ValueError, OverflowError):  # which the call below raises, too, with the right numbers in its text
-                    pass
-            p.groups(contiguous(row, DTYPE[t.type]), None, None if mask is None else in_order(mask), in_order(numbers), kind, here,
-                     skip_outside, is_sorted, out, call.device)
-
-        def whole(p: _core.Problem, x: Array, out: tuple[Array, ...]) -> None:
-            p.groups(x, None, None if mask is None else in_order(mask), in_order(numbers), kind, here, skip_outside, is_sorted, out,
-                     call.device, axis)
+            if is_sorted or here > _FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
+                return False
+            groups = _core.Groups(p, here)
+            try:
+                groups_by_blocks(groups, row, t.type, mask, parts(ids=numbers), call.device)
+                groups.values(out)
+            except (ValueError, OverflowError):  # which a call for all of the row raises, too, with the right numbers in its text
+                return False
+            return True
 
         def counts() -> Array:
             elements: Array = np.empty(here, np.uint64)
-            ids = in_order(numbers)
-            problem(("count",), kind).groups(ids, None, None if mask is None else in_order(mask), ids, kind, here, skip_outside,
-                                             False, (elements,), call.device)
+            problem(("count",), kind).shaped(in_order(numbers), None, mask, 1, parts(False), (elements,), call.device)
             return elements
 
-        return self._by_rows(p, t, axis, count, call, reduce, whole, counts, fill, among)
+        return self._by_parts(p, t, axis, count, call, parts, mask, by_blocks, counts, fill, among)
 
-    def _by_rows(self, p: _core.Problem, t: HostArray, axis: int, count: int, call: Call, reduce: Callable[..., None],
-                 whole: Callable[..., None], counts: Callable[[], Array], fill: Any, among: _Occurring | None = None) -> list[Any]:
-        """Segments or groups along an axis: whole(problem, array, results) where the engine reads the array as it lies; else
-        reduce(problem, row, results) for each of the rows that lie along the axis. `among`: the only groups with elements, of
-        which the results are."""
+    def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, call: Call, parts: Callable[[], tuple[Any, ...]],
+                  mask: Array | None, by_blocks: Callable[..., bool], counts: Callable[[], Array], fill: Any,
+                  among: _Occurring | None = None) -> list[Any]:
+        """Segments or groups along an axis: by one call where the engine reads an array of several dimensions as it lies; else row
+        by row, by blocks where by_blocks(problem, row, results) is true. `among`: the only groups with elements, of which the
+        results are."""
         what = values_of(p)
-        rows = t.moved(axis).array
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
         here = count if among is None else among.found.size
-        if t.is_direct and t.array.ndim > 1 and not (t.type == "bool" and has_other_bytes(t.array)):
-            shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
-            results = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
-            whole(p, t.array, tuple(results))
-            arrays = [np.moveaxis(array, axis, -1) for array in results]
-        else:
-            arrays = [empty((*rows.shape[:-1], here), DTYPE[kind]) for _, kind in values_of(p)]
+        is_direct = t.is_direct and not (t.type == "bool" and has_other_bytes(t.array))
+        shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
+        arrays = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
+        if is_direct and t.array.ndim > 1:
+            p.shaped(t.array, None, beside_axis(mask, t.array, axis), 1 << axis, parts(), tuple(arrays), call.device)
+        is_last, rows = axis == t.array.ndim - 1, t.moved(axis).array
+        if not is_last:
+            arrays = [np.moveaxis(array, axis, -1) for array in arrays]
+        if not is_direct or t.array.ndim == 1:
             for at in indices(rows.shape[:-1]):
-                reduce(p, rows[at], tuple(array[at] for array in arrays))
+                row, out = rows[at], tuple([array[at] for array in arrays])
+                if not by_blocks(p, row, out):
+                    p.shaped(row if is_direct else contiguous(row, DTYPE[t.type]), None, mask, 1, parts(), out, call.device)
         if among is None:
             check_empty(what, tuple(arrays), counts, fill)
         else:
             arrays = _spread(p, what, arrays, among.found, count, t.type, fill)
-        is_last = axis == t.array.ndim - 1
         return [t.wrap(value if is_last else np.moveaxis(value, -1, axis), kind)
                 for value, kind in _shown_as(what, t.type, arrays[:len(what)], call.wanted)]
 
@@ -630,7 +604,7 @@ def _joined(parts: Iterator[Array], size: int) -> Iterator[Array]:
 class _NumPy:
     """The functions of a library that products() calls, by NumPy."""
 
-    join = staticmethod(np.concatenate)
+    join = staticmethod(functools.partial(np.concatenate, axis=1))
     where = staticmethod(np.where)
 
 
@@ -645,57 +619,41 @@ def _product(x: Array) -> Array:
 # ---- Segments and groups ---------------------------------------------------------------------------------------------
 
 
-def _segments_by_blocks(p: _core.Problem, row: Array, kind: str, offsets: Any, outs: tuple[Array, ...], device: str | None) -> bool:
+def _segments_by_blocks(p: _core.Problem, t: Operand, offsets: Any, outs: tuple[Array, ...], device: str | None) -> bool:
     """The segments of a row that does not lie in order, of which blocks are copied: as many segments as a block has room for,
     or a part of one that has none. Returns False where offsets are wrong, or a value cannot be had: who reduces a copy of
     the row will say which."""
+    row, dtype = t.array, DTYPE[t.type]
     if isinstance(offsets, int):
         offsets = np.arange(offsets + 1, dtype=np.int64) * (row.size // offsets)
     if offsets[0] < 0 or offsets[-1] > row.size or (offsets[1:] < offsets[:-1]).any():
         return False
-    dtype = DTYPE[kind]
     most, at = BLOCK // dtype.itemsize, 0
     try:
         while at < offsets.size - 1:
             start = offsets[at]
             end = max(at + 1, int(np.searchsorted(offsets, start + most, "right")) - 1)
-            if offsets[end] - start <= most:
-                p.segments(contiguous(row[start:offsets[end]], dtype), None, None, offsets[at:end + 1] - start,
-                           tuple(out[at:end] for out in outs), device)
+            here, there = row[start:offsets[end]], tuple(out[at:end] for out in outs)
+            if here.size <= most:
+                p.shaped(contiguous(here, dtype), None, None, 1, ("segments", offsets[at:end + 1] - start), there, device)
             else:
-                state = _core.State(p)
-                for first in range(int(start), int(offsets[end]), most):
-                    state.feed(contiguous(row[first:min(first + most, int(offsets[end]))], dtype), None, device)
-                for out, what, value in zip(outs, values_of(p), state.value()):
-                    store(out[at:end], what, value)
+                for out, value in zip(there, HOST.along(p, t._replace(array=here), Call((0,), device=device))):
+                    out[...] = value
             at = end
     except (ValueError, OverflowError):
         return False
     return True
 
 
-def ids_of(ids: Any) -> HostArray:
-    try:
-        t = as_host_array(ids)
-    except TypeError as error:
-        raise TypeError(f"{error}; numpy.unique(ids, return_inverse=True)[1] makes ids of anything") from None
-    if t.array.dtype.kind not in "iub" or t.type == "bf16":
-        raise TypeError(f"ids are integers from 0 on, one an element, not {t.array.dtype}; "
-                        "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
-    if t.array.ndim != 1:
-        raise TypeError(f"ids have one dimension, one id for each element along the axis, not {t.array.ndim}: for elements of all "
-                        "dimensions give x.ravel() and ids.ravel()")
-    return t
-
-
-def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, numbers: Array, ids_kind: str, skip: bool,
+def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, parts: tuple[Any, ...],
                      device: str | None) -> None:
-    """Adds the elements of a row to groups; of what does not lie in order blocks are copied."""
+    """Adds the elements of a row to groups; of what does not lie in order blocks are copied. `parts`: as of Problem.shaped()."""
+    cut, numbers, *more = parts
     most = BLOCK // DTYPE[kind].itemsize
     for at in range(0, row.size, most):
-        cut = slice(at, at + most)
-        groups.feed(contiguous(row[cut], DTYPE[kind]), None, None if mask is None else in_order(mask[cut]), in_order(numbers[cut]),
-                    ids_kind, skip, device)
+        here = slice(at, at + most)
+        groups.feed(contiguous(row[here], DTYPE[kind]), None if mask is None else in_order(mask[here]),
+                    (cut, in_order(numbers[here]), *more), device)
 
 
 class _Occurring(NamedTuple):
@@ -729,7 +687,7 @@ def _spread(p: _core.Problem, what: Sequence[tuple[str, str]], arrays: list[Arra
         missing = int(np.argmax(found[:count] != np.arange(found.size))) if (found != np.arange(found.size)).any() else found.size
         raise ValueError(f"result {missing} has no elements, so there is no {lone}")
     nothing = tuple(np.empty(1, DTYPE[out]) for _, out in values_of(p))
-    p.groups(np.empty(0, DTYPE[kind]), None, None, np.empty(0, np.int64), "i64", 1, False, False, nothing, None)
+    p.shaped(np.empty(0, DTYPE[kind]), None, None, 1, ("groups", np.empty(0, np.int64), "i64", 1, False, False), nothing, None)
     wide = []
     for (name, out), array, value in zip(what, arrays, nothing):
         all_of_them = _full((*array.shape[:-1], count), fill_element(fill, name, out) if name in NO_IDENTITY else value[0])

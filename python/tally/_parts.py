@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from . import _core
 from ._arguments import NO_IDENTITY, Call, axes_of, check_guess, has_empty_result, kind_of, problem, real, \
     result_kind, rounded_to, values_of
-from ._arrays import DTYPE, PART, dask_array_of
-from ._gpu import accept_jax
+from ._arrays import DTYPE, PART
+from ._gpu import accept_others
 from ._operators import Operator
 from ._reduce import as_array, backend_of, check_keepdims
 from ._results import Description, MinMax
@@ -55,7 +55,7 @@ def _label(op: Any) -> str:
     return repr(op) if isinstance(op, Operator) else ",".join(names_of(op))
 
 
-@accept_jax
+@partial(accept_others, name="reduce")
 def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False, where: Any = None, ddof: float = 0, fast: bool = False, device: str | None = None, progress: bool = False) -> Any:
     """Reduces by an operator's name, by several, or by an Operator.
 
@@ -75,10 +75,6 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     >>> tally.reduce("count,mean,std", [1.0, 2.0, 3.0], ddof=1)
     (np.int64(3), np.float64(2.0), np.float64(1.0))
     """
-    if dask_array_of(x) is not None:
-        from . import dask
-        return dask.call("reduce", inspect.signature(reduce).bind(op, dask_array_of(x), axis, dtype=dtype, out=out, keepdims=keepdims,
-                                                                  where=where, ddof=ddof, fast=fast, device=device, progress=progress))
     t = as_array(x, device)
     backend, axes = backend_of(t), axes_of(axis, len(t.shape))
     check_keepdims(keepdims)
@@ -96,10 +92,10 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
         raise ValueError("out= is for one value")
     mask = None if where is None else backend.mask(where, t)
     lone = next((name for name, _ in what if name in NO_IDENTITY), None)
-    if lone is not None and (has_empty_result(t.shape, axes) if not isinstance(mask, np.ndarray) else not mask.any(axis=axes).all()):
+    if lone is not None and (has_empty_result(t.shape, axes) if mask is None or mask.backend else not mask.array.any(axis=axes).all()):
         raise ValueError(f"a result of no elements has no {lone}")
     call = Call(axes, keepdims, mask, out, wanted, device, progress)
-    if len(what) == 1 and (lone is None or mask is None or isinstance(mask, np.ndarray)):
+    if len(what) == 1 and (lone is None or mask is None or mask.backend is None):
         return backend.one(p, t, call)
     return backend.several(p, t, call, lambda *values: gather(op, *values))
 
@@ -116,7 +112,7 @@ def _parts_of(op: Any, x: Any, axis: Any, dtype: Any, ddof: Any, device: str | N
     return t, a, problem_of(op, t.type, rounded, False, real("ddof=", ddof)), Call((a,), wanted=wanted, device=device)
 
 
-@accept_jax
+@accept_others
 def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None, ddof: float = 0, fill_value: Any = None, device: str | None = None) -> Any:
     """Reduces segments: result i is of elements offsets[i] to offsets[i + 1] along an axis.
 
@@ -152,7 +148,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     return gather(op, *backend_of(t).segments(p, t, a, places, count, fill_value, call))
 
 
-@accept_jax
+@accept_others
 def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -1, dtype: Any = None, ddof: float = 0, where: Any = None, skip_outside: bool = False, sorted: bool = False, fill_value: Any = None, device: str | None = None) -> Any:
     """Reduces groups: result g is of the elements whose id is g.
 

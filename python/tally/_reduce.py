@@ -3,13 +3,14 @@
 Here arguments get their meaning (_arguments.py has the rules), and a problem is made of them. A backend reduces: Host
 (_host.py), or Torch or CuPy (_gpu.py). Each has
 
-    check_out, mask, means     what out=, where= and mean= are to it
+    beside, mask, means        a further array; what where= and mean= are to it (_backend.py)
+    check_out, check_held      what out= is; whether a type holds an array's integers
     along                      the values of a problem along axes
     one, several, deliver      these as the caller sees them, in out= if that is given
     from_parts, complex_product    what is made of several sums
     offsets, segments, ids, greatest_id, groups    reductions by part
 
-and its arrays have a type, a shape, and other views of themselves.
+and arrays are Operands (_arrays.py), which have a type, a shape, and other views of themselves.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ import numpy as np
 
 from ._arguments import NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
-from ._arrays import PART, HostArray, as_host_array, type_of, wrap_numpy
-from ._gpu import GpuArray, as_gpu_array, as_gpu_pair, is_on_gpu
+from ._arrays import DTYPE, PART, Operand, as_host_array, type_of, wrap_numpy
+from ._gpu import as_gpu_array, is_on_gpu
 from ._host import HOST
 
 
-def backend_of(t: HostArray | GpuArray) -> Any:
-    return HOST if isinstance(t, HostArray) else t.backend
+def backend_of(t: Operand) -> Any:
+    return t.backend or HOST
 
 
 def as_array(x: Any, device: str | None) -> Any:
     """An array of the host, or of a GPU, where it is reduced."""
     if isinstance(x, np.ndarray):
         return as_host_array(x)
-    if isinstance(x, (HostArray, GpuArray)):
+    if isinstance(x, Operand):
         return x
     return as_gpu_array(x, device) if is_on_gpu(x) else as_host_array(x)
 
@@ -90,11 +91,11 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
 def _has_few_chosen(value: Any, mask: Any, axes: tuple[int, ...], ddof: float) -> bool:
     """Return whether some result has no more than `ddof` elements under a mask of the host's. They are counted only if some result is
     NaN. (Nobody waits for a GPU's.)"""
-    if not isinstance(mask, np.ndarray):
+    if mask.backend is not None:
         return False
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fc" and not np.isnan(value).any():
         return False
-    return bool((mask.sum(axis=axes) <= ddof).any())
+    return bool((mask.array.sum(axis=axes) <= ddof).any())
 
 
 def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: bool, ddof: float) -> Any:
@@ -138,16 +139,21 @@ def reduce_several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, devi
 _Layout = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def _pair(a: Any, b: Any, device: str | None) -> tuple[Any, Any]:
+def _pair(a: Any, b: Any, device: str | None) -> tuple[Operand, Operand]:
     """Two arrays of one backend, as elements of one type."""
-    if is_on_gpu(a) or is_on_gpu(b):
-        return as_gpu_pair(a, b, device)
-    left, right = as_host_array(a), as_host_array(b)
+    if is_on_gpu(b) and not is_on_gpu(a):
+        right = as_gpu_array(b, device)
+        left = right.backend.beside(a, right, "the first array")
+    else:
+        left = as_gpu_array(a, device) if is_on_gpu(a) else as_host_array(a)
+        right = backend_of(left).beside(b, left, "the second array")
     if left.type == right.type:
         return left, right
+    backend = backend_of(left)
     if "bf16" in (left.type, right.type):
-        raise TypeError("bfloat16 goes with bfloat16 only: convert the other")
-    kind = type_of(np.result_type(left.array.dtype, right.array.dtype))
+        raise TypeError(f"bfloat16 goes with bfloat16 only: convert the other{backend.how_to_convert}")
+    kind = type_of(np.result_type(DTYPE[left.type], DTYPE[right.type]))
+    backend.check_held(kind, left, right)
     return left.as_type(kind), right.as_type(kind)
 
 
@@ -155,7 +161,7 @@ def _products(a: Any, b: Any, layout: _Layout, dtype: Any, out: Any, is_conjugat
     """Sums of products along the last axis of two arrays, as layout(a, b) has them, of one shape. `is_conjugated`: complex
     elements of the first one are."""
     backend, element = backend_of(a), a.type
-    if isinstance(a, HostArray) and a.wrap is wrap_numpy:
+    if a.wrap is wrap_numpy:
         a = a._replace(wrap=b.wrap)
     x, y = layout(a, b)
     out, out_kind = backend.check_out(out, a)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core, _gpu
 from ._arguments import NO_IDENTITY, real
-from ._arrays import DTYPE, FLOATS, PART, HostArray, as_host_array, holds_all, type_of, wrap_numpy
-from ._host import BLOCK, check_empty, chunks, contiguous, groups_by_blocks, ids_of, in_order, is_in_order, mask_of, shown, \
-    store
+from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, holds_all, type_of, wrap_numpy
+from ._host import BLOCK, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
 from ._operators import Operator
 from ._parts import gather, names_of, problem_of
+
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def kind_of(dtype: Any) -> str:
@@ -25,7 +29,7 @@ def kind_of(dtype: Any) -> str:
     return kind
 
 
-def _elements(t: HostArray, kind: str) -> np.dtype[Any]:
+def _elements(t: Operand, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
     if t.type in PART or "bf16" in (t.type, kind) and t.type != kind or \
             t.type != kind and not holds_all(t.array, DTYPE[kind]):
@@ -45,7 +49,39 @@ def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> A
     return gather(op, *numbers)
 
 
-class State:
+class _Known:
+    """What states and groups have in common: what is asked of which elements, and how it is merged, saved and shown."""
+
+    __slots__ = ("_op", "_kind", "_ddof", "_out", "_known")
+    _known: Any  # the extension's
+
+    def __init__(self, op: Any, dtype: Any, ddof: float, out: Any):
+        self._op = op if isinstance(op, Operator) else names_of(op)
+        self._kind, self._ddof = kind_of(dtype), real("ddof=", ddof)
+        self._out = None if out is None else kind_of(out)
+
+    def _label(self) -> str:
+        return repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
+
+    def __iadd__(self, other: Any) -> Self:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        self._known.merge(other._known)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        result = copy.copy(self)
+        result += other
+        return result
+
+    def __bytes__(self) -> bytes:
+        saved: bytes = self._known.save()
+        return saved
+
+
+class State(_Known):
     """All that is known of a reduction after some of its elements: fed, merged, saved, and lowered to its value.
 
     The value is that of one array with all the elements, bit for bit, however they were cut.
@@ -70,16 +106,12 @@ class State:
     np.float64(1.0)
     """
 
-    __slots__ = ("_op", "_kind", "_ddof", "_out", "_fast", "_state")
+    __slots__ = ("_fast",)
 
     def __init__(self, op: Any, dtype: Any = "f64", *, ddof: float = 0, out: Any = None, fast: bool = False):
-        self._op = op if isinstance(op, Operator) else names_of(op)
-        self._kind, self._ddof, self._fast = kind_of(dtype), real("ddof=", ddof), bool(fast)
-        self._out = None if out is None else kind_of(out)
-        self._state = _core.State(self._problem())
-
-    def _problem(self) -> _core.Problem:
-        return problem_of(self._op, self._kind, self._out, self._fast, self._ddof)
+        _Known.__init__(self, op, dtype, ddof, out)
+        self._fast = bool(fast)
+        self._known = _core.State(problem_of(self._op, self._kind, self._out, self._fast, self._ddof))
 
     def update(self, x: Any, y: Any = None, *, device: str | None = None) -> State:
         """Adds elements behind those that are there, in C order; for dot, of two arrays. Returns the state.
@@ -87,7 +119,7 @@ class State:
         An array on a GPU is read there, and waited for.
         """
         if device is None and _gpu.is_on_gpu(x):
-            _gpu.feed(self._state, self._kind, x, y)
+            _gpu.feed(self._known, self._kind, x, y)
             return self
         t = as_host_array(x)
         dtype = _elements(t, self._kind)
@@ -100,34 +132,34 @@ class State:
                 raise ValueError(f"the arrays have shapes {t.array.shape} and {other.shape}")
         array = t.array
         if array.dtype == dtype and is_in_order(array) and (other is None or (other.dtype == dtype and is_in_order(other))):
-            self._state.feed(array, other, device)
+            self._known.feed(array, other, device)
             return self
-        with_all = self._state.copy()  # so that all of it is fed, or nothing
+        with_all = self._known.copy()  # so that all of it is fed, or nothing
         for at in chunks(array, BLOCK // dtype.itemsize):
             with_all.feed(contiguous(array[at], dtype), None if other is None else contiguous(other[at], dtype), device)
-        self._state = with_all
+        self._known = with_all
         return self
 
     def value(self) -> Any:
         """The value, as the function of that name gives it; several values as a tuple. Of no elements there is no least or
         greatest."""
-        if self._state.count() == 0:
-            for name, _ in self._state.problem.values():
+        if self._known.count() == 0:
+            for name, _ in self._known.problem.values():
                 if name in NO_IDENTITY:
                     raise ValueError(f"the state has no elements, so there is no {name}")
-        return _numbers(self._op, self._state.problem, self._kind, self._state.value())
+        return _numbers(self._op, self._known.problem, self._kind, self._known.value())
 
     def divided(self, divisor: int, dtype: Any = None) -> Any:
         """The exact sum divided by an integer, rounded once. For what is built on one sum."""
         kind = None if dtype is None else kind_of(dtype)
-        number = self._state.divided(divisor, kind)
+        number = self._known.divided(divisor, kind)
         kind = kind or self._out or (self._kind if self._kind in FLOATS else "f64")
         return number if kind == "bf16" else DTYPE[kind].type(number)
 
     @property
     def count(self) -> int:
         """How many elements it knows."""
-        return self._state.count()
+        return int(self._known.count())
 
     @property
     def dtype(self) -> str:
@@ -137,26 +169,13 @@ class State:
     def begin_at(self, first: int) -> State:
         """Says that the elements to come begin at this index of the whole array; for floating products and operators
         of yours, whose states are merged with their neighbours only. Returns the state."""
-        self._state.begin_at(first)
+        self._known.begin_at(first)
         return self
-
-    def __iadd__(self, other: State) -> State:
-        if not isinstance(other, State):
-            return NotImplemented
-        self._state.merge(other._state)
-        return self
-
-    def __add__(self, other: State) -> State:
-        if not isinstance(other, State):
-            return NotImplemented
-        result = self.copy()
-        result += other
-        return result
 
     def __isub__(self, other: State) -> State:
         if not isinstance(other, State):
             return NotImplemented
-        self._state.subtract(other._state)
+        self._known.subtract(other._known)
         return self
 
     def __sub__(self, other: State) -> State:
@@ -168,20 +187,20 @@ class State:
 
     def negate(self) -> State:
         """Makes it the state of the negated elements: for sum, mean and dot. Returns the state."""
-        self._state.negate()
+        self._known.negate()
         return self
 
     def clear(self) -> State:
         """Back to no elements. Returns the state."""
-        self._state.clear()
+        self._known.clear()
         return self
 
     def copy(self) -> State:
         """Another state that knows the same."""
         result = object.__new__(State)
-        for name in State.__slots__:
+        for name in (*_Known.__slots__, "_fast"):
             setattr(result, name, getattr(self, name))
-        result._state = self._state.copy()
+        result._known = self._known.copy()
         return result
 
     __copy__ = copy
@@ -192,25 +211,22 @@ class State:
     def words(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The wire form: words that plain integer addition combines, over an MPI_SUM or ncclSum. Empty where there is
         none."""
-        return np.frombuffer(self._state.words(), np.int64).copy()
+        return np.frombuffer(self._known.words(), np.int64).copy()
 
     def from_words(self, words: Any) -> State:
         """Makes it the state that added-up words say. Returns the state."""
         integers = as_host_array(words).array
         if integers.dtype.kind not in "iu" or integers.dtype.itemsize != 8:
             raise TypeError(f"words are int64, as words() gives them, not {integers.dtype}")
-        self._state.from_words(np.ascontiguousarray(integers, np.int64))
+        self._known.from_words(np.ascontiguousarray(integers, np.int64))
         return self
-
-    def __bytes__(self) -> bytes:
-        return self._state.save()
 
     @classmethod
     def from_bytes(cls, saved: Any, op: Any, dtype: Any = "f64", *, ddof: float = 0, out: Any = None,
                    fast: bool = False) -> State:
         """The state that `bytes()` has saved; the other arguments as it was made with."""
         result = cls(op, dtype, ddof=ddof, out=out, fast=fast)
-        result._state = _core.State(result._state.problem, saved)
+        result._known = _core.State(result._known.problem, saved)
         return result
 
     def __reduce__(self) -> Any:
@@ -222,8 +238,7 @@ class State:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        op = repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
-        return f"<State of {op} of {self.count} {self._kind}>"
+        return f"<State of {self._label()} of {self.count} {self._kind}>"
 
 
 def _load_state(saved: bytes, op: Any, kind: str, ddof: float, out: str | None, fast: bool) -> State:
@@ -252,7 +267,7 @@ def _make_groups(p: _core.Problem, count: int) -> _core.Groups:
         raise too_many from None
 
 
-class Groups:
+class Groups(_Known):
     """The states of all groups of a grouped reduction, for elements that come in pieces.
 
     Parameters
@@ -273,40 +288,40 @@ class Groups:
     array([4., 2.])
     """
 
-    __slots__ = ("_op", "_kind", "_ddof", "_out", "_count", "_groups")
+    __slots__ = ("_count",)
 
     def __init__(self, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0, out: Any = None):
-        self._op = op if isinstance(op, Operator) else names_of(op)
-        self._kind, self._ddof, self._count = kind_of(dtype), real("ddof=", ddof), operator.index(groups)
-        self._out = None if out is None else kind_of(out)
-        self._groups = _make_groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
+        _Known.__init__(self, op, dtype, ddof, out)
+        self._count = operator.index(groups)
+        self._known = _make_groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
 
     def update(self, x: Any, ids: Any, *, where: Any = None, skip_outside: bool = False,
                device: str | None = None) -> Groups:
         """Adds elements, each to the group of its id. Returns the groups."""
         t = as_host_array(x)
         dtype = _elements(t, self._kind)
-        t_ids = ids_of(ids)
-        numbers, kind = t_ids.array, "u8" if t_ids.type == "bool" else t_ids.type
-        mask = mask_of(where, numbers.shape)
+        t_ids = HOST.ids(ids, None)
+        numbers, more = t_ids.array, ("u8" if t_ids.type == "bool" else t_ids.type, self._count, skip_outside, False)
+        chosen = HOST.mask(where, t_ids)
+        mask = None if chosen is None else chosen.array
         if t.array.ndim != 1:
             raise ValueError("groups are fed arrays of one dimension")
         if t.array.shape != numbers.shape:
             raise ValueError(f"{t.array.size} elements, but {numbers.size} ids")
         lies = t.array.dtype == dtype and is_in_order(t.array) and is_in_order(numbers)
         if not lies and t.array.nbytes + numbers.nbytes > BLOCK and self._merges():
-            part = _core.Groups(self._groups.problem, self._count)  # so that all of it is fed, or nothing
-            groups_by_blocks(part, t.array, self._kind, mask, numbers, kind, skip_outside, device)
-            self._groups.merge(part)
+            part = _core.Groups(self._known.problem, self._count)  # so that all of it is fed, or nothing
+            groups_by_blocks(part, t.array, self._kind, mask, ("groups", numbers, *more), device)
+            self._known.merge(part)
             return self
-        self._groups.feed(contiguous(t.array, dtype), None, None if mask is None else in_order(mask), in_order(numbers),
-                          kind, skip_outside, device)
+        self._known.feed(contiguous(t.array, dtype), None if mask is None else in_order(mask), ("groups", in_order(numbers), *more),
+                         device)
         return self
 
     def _merges(self) -> bool:
         """Return whether groups of this kind can be merged (those over the canonical tree are only fed)."""
         try:
-            self._groups.merge(_core.Groups(self._groups.problem, self._count))
+            self._known.merge(_core.Groups(self._known.problem, self._count))
         except NotImplementedError:
             return False
         return True
@@ -314,16 +329,16 @@ class Groups:
     def _counts(self) -> np.ndarray[Any, Any]:
         """How many elements each group has."""
         counts: np.ndarray[Any, Any] = np.empty(self._count, np.uint64)
-        self._groups.counts(counts)
+        self._known.counts(counts)
         return counts
 
     def value(self, *, fill_value: Any = None) -> Any:
         """An array with a result for each group; several values as a tuple. `fill_value`: what min, max, argmin and argmax are
         for a group without elements; else that is an error."""
-        p = self._groups.problem
+        p: _core.Problem = self._known.problem
         arrays = tuple(np.empty(self._count, DTYPE[kind]) for _, kind in p.values())
         try:
-            self._groups.values(arrays)
+            self._known.values(arrays)
         except ValueError:  # an index of nothing; all other results are there
             if fill_value is None:
                 raise
@@ -331,28 +346,12 @@ class Groups:
         check_empty(p.values(), arrays, self._counts, fill_value)
         return gather(self._op, *(wrap_numpy(*shown(*what, array, self._kind)) for what, array in zip(p.values(), arrays)))
 
-    def __iadd__(self, other: Groups) -> Groups:
-        if not isinstance(other, Groups):
-            return NotImplemented
-        self._groups.merge(other._groups)
-        return self
-
-    def __add__(self, other: Groups) -> Groups:
-        if not isinstance(other, Groups):
-            return NotImplemented
-        result = _load_groups(*self.__reduce__()[1])
-        result += other
-        return result
-
-    def __bytes__(self) -> bytes:
-        return self._groups.save()
-
     @classmethod
     def from_bytes(cls, saved: Any, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0,
                    out: Any = None) -> Groups:
         """The groups that `bytes()` has saved; the other arguments as they were made with."""
         result = cls(op, groups, dtype, ddof=ddof, out=out)
-        result._groups = _core.Groups(result._groups.problem, result._count, saved)
+        result._known = _core.Groups(result._known.problem, result._count, saved)
         return result
 
     def __reduce__(self) -> Any:
@@ -362,8 +361,7 @@ class Groups:
         return self._count
 
     def __repr__(self) -> str:
-        op = repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
-        return f"<Groups: {self._count} of {op} of {self._kind}>"
+        return f"<Groups: {self._count} of {self._label()} of {self._kind}>"
 
 
 def _load_groups(saved: bytes, op: Any, count: int, kind: str, ddof: float, out: str | None) -> Groups:

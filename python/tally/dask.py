@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import inspect
 from functools import partial
-from typing import Any
+from typing import Any, Callable
 
 import dask.array
 import numpy as np
 
 from . import _core
-from ._arguments import NO_IDENTITY, axes_of, check_extreme
-from ._arrays import DTYPE, FLOATS, PART, as_host_array, cast_exactly, dask_array_of, type_of, wrap_numpy
+from ._arguments import NO_IDENTITY, axes_of, check_extreme, kept_shape, rounded_to
+from ._arrays import DTYPE, PART, as_host_array, cast_exactly, dask_array_of, type_of, wrap_numpy
 from ._functions import norm_of
-from ._host import cast_results, contiguous, shown, store
+from ._host import cast_results, contiguous, rows_of, shown, store
 from ._parts import names_of, problem_of, reduce as _reduce_array
 from ._results import MinMax
 
@@ -33,28 +33,30 @@ da: Any = dask.array  # (its own annotations are partly missing)
 _ORDERED = ("argmin", "argmax", "describe")
 
 
-def _each(op: tuple[str, ...], kind: str, out: str | None, ddof: float) -> _core.Problem:
-    return problem_of(op, kind, out, False, ddof)
+def _states(rows_in: Any, axes: tuple[int, ...], state_of: Callable[[Any], _core.State]) -> Any:
+    """Saved states of an array's results: state_of(what each is made of), along axes that then have length 1."""
+    rows = rows_of(rows_in, axes)
+    states = np.empty(rows.shape[:rows.ndim - len(axes)], object)
+    for at in np.ndindex(states.shape):
+        states[at] = state_of(rows[at]).save()
+    return states.reshape(kept_shape(rows_in.shape, axes))
 
 
 def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
            computing_meta: bool = False) -> Any:
     """The states of a chunk's results: a column of elements becomes bytes."""
     del keepdims
-    p = _each(op, kind, out, ddof)
+    p = problem_of(op, kind, out, False, ddof)
     if computing_meta:  # dask asks for the number of dimensions
         return np.empty((0,) * x.ndim, object)
-    array = as_host_array(x).array
-    axes = axes_of(tuple(axis) if isinstance(axis, (list, tuple)) else axis, array.ndim)
-    kept = [d for d in range(array.ndim) if d not in axes]
-    shape = tuple(1 if d in axes else n for d, n in enumerate(array.shape))
-    states = np.empty([array.shape[d] for d in kept], object)
-    columns = array.transpose([*kept, *sorted(axes)])
-    for at in np.ndindex(states.shape):
+
+    def state_of(column: Any) -> _core.State:
         state = _core.State(p)
-        state.feed(_elements(columns[at], kind), None, "cpu")
-        states[at] = state.save()
-    return states.reshape(shape)
+        state.feed(_elements(column, kind), None, "cpu")
+        return state
+
+    array = as_host_array(x).array
+    return _states(array, axes_of(tuple(axis) if isinstance(axis, (list, tuple)) else axis, array.ndim), state_of)
 
 
 def _elements(column: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
@@ -62,36 +64,29 @@ def _elements(column: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
     return cast_exactly(contiguous(column, column.dtype.newbyteorder("=")), DTYPE[kind])
 
 
-def _merge(parts: Any, axis: Any, p: _core.Problem) -> np.ndarray[Any, Any]:
+def _merge(parts: Any, axis: Any, p: _core.Problem) -> Any:
     """Saved states of neighbouring parts, along axes, as one."""
     if isinstance(parts, list):
         parts = da.core._concatenate2(parts, axes=sorted(axis))
-    axes = axes_of(tuple(axis), parts.ndim)
-    kept = [d for d in range(parts.ndim) if d not in axes]
-    merged = np.empty(tuple(1 if d in axes else n for d, n in enumerate(parts.shape)), object)
-    rows = parts.transpose([*kept, *sorted(axes)])
-    flat = merged.reshape([parts.shape[d] for d in kept])
-    for at in np.ndindex(flat.shape):
-        state = None
-        for saved in np.asarray(rows[at], object).reshape(-1):
-            other = _core.State(p, saved)
-            if state is None:
-                state = other
-            else:
-                state.merge(other)
-        flat[at] = (_core.State(p) if state is None else state).save()
-    return merged
+
+    def state_of(saved: Any) -> _core.State:
+        state, *others = [_core.State(p, each) for each in np.asarray(saved, object).reshape(-1)] or [_core.State(p)]
+        for other in others:
+            state.merge(other)
+        return state
+
+    return _states(parts, axes_of(tuple(axis), parts.ndim), state_of)
 
 
 def _combine(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None,
              ddof: float) -> Any:
     del keepdims
-    return _merge(parts, axis, _each(op, kind, out, ddof))
+    return _merge(parts, axis, problem_of(op, kind, out, False, ddof))
 
 
 def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
                element: str, wanted: str | None) -> Any:
-    p = _each(op, kind, out, ddof)
+    p = problem_of(op, kind, out, False, ddof)
     merged = _merge(parts, axis, p)
     ((name, type_),) = p.values()
     values = np.empty(merged.shape, DTYPE[type_])
@@ -102,7 +97,7 @@ def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], ki
         store(values[(*at, ...)], (name, type_), state.value()[0])
     values, type_ = shown(name, type_, values, element)
     if wanted is not None:
-        values = cast_results(values, np.dtype(wanted), name)
+        values = cast_results(values, DTYPE[wanted], name)
     if not keepdims:
         axes = axes_of(tuple(axis), merged.ndim)
         values = values.reshape([n for d, n in enumerate(values.shape) if d not in axes])
@@ -154,38 +149,28 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     kind = "i8" if element == "bool" else element
     if len(names) != 1 or names[0] in _ORDERED or (names[0] == "prod" and x.dtype.kind == "f"):
         raise ValueError(f"{op!r} has no states that dask may merge in any order; one operator of those that have")
-    out, wanted = None, None
-    if dtype is not None:
-        asked = np.dtype(dtype)
-        if names[0] == "norminf" and element not in FLOATS:
-            wanted = asked.str
-        elif type_of(asked) in FLOATS:
-            out = type_of(asked)
-        elif asked.kind in "iu" and element not in FLOATS:
-            wanted = asked.str
-        else:
-            raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {asked}: give a floating dtype")
-    p = _each(names, kind, out, float(ddof))
+    asked = None if dtype is None else type_of(np.dtype(dtype))
+    if asked in PART:
+        raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {np.dtype(dtype)}: give a floating dtype")
+    out, wanted = rounded_to(names[0], element, asked)
+    p = problem_of(names, kind, out, False, float(ddof))
     ((name, type_),) = p.values()
-    if wanted is not None and type_ in FLOATS and np.dtype(wanted).kind in "iu":
-        raise TypeError(f"a {name} is no integer: give a floating dtype")
     array, _ = shown(name, type_, np.empty((), DTYPE[type_]), element)
     if wanted is not None:
-        array = array.astype(wanted)
+        array = array.astype(DTYPE[wanted])
     if name in NO_IDENTITY:
         check_extreme(name, x.shape, axes_of(axis, x.ndim), None, None)
     more: dict[str, Any] = {"op": names, "kind": kind, "out": out, "ddof": float(ddof)}
     axes = axes_of(axis, x.ndim)
+    meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype)
     if all(len(x.chunks[d]) == 1 for d in axes):  # no result is in two chunks
         x = x.map_blocks(_checked, dtype=x.dtype, meta=x._meta)  # (before dask makes plain arrays of chunks)
         return x.map_blocks(_whole, dtype=array.dtype, chunks=[
             (1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes],
-            drop_axis=[] if keepdims else list(axes), axes=axes, op=op, wanted=dtype, ddof=ddof, keepdims=keepdims,
-            meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype))
+            drop_axis=[] if keepdims else list(axes), axes=axes, op=op, wanted=dtype, ddof=ddof, keepdims=keepdims, meta=meta)
     return da.reduction(x, partial(_chunk, **more), partial(_aggregate, **more, element=element, wanted=wanted),
                         combine=partial(_combine, **more), axis=axes, keepdims=keepdims, dtype=array.dtype,
-                        split_every=split_every, concatenate=False, name=f"tally-{names[0]}",
-                        meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype))
+                        split_every=split_every, concatenate=False, name=f"tally-{names[0]}", meta=meta)
 
 
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: Any = None) -> Any:

@@ -341,7 +341,7 @@ def make_torch(driver):
         full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
         inference_mode=Context,
         zeros=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(0),
-        arange=lambda n, device: TorchTensor.make(driver, (n,), "i8").set(np.arange(n)),
+        arange=lambda n, dtype, device: TorchTensor.make(driver, (n,), dtype.numpy).set(np.arange(n)),
         complex=lambda a, b: a.copy_of(np.stack([a.host(), b.host()], -1).view(np.result_type(a.layout, "c8"))[..., 0]),
         argsort=lambda x, dim, stable: x.copy_of(np.argsort(x.host(), dim, kind="stable" if stable else None)),
         take_along_dim=lambda x, order, dim: x.copy_of(np.take_along_axis(x.host(), order.host(), dim)),

@@ -87,8 +87,9 @@ def test_dlpack_is_not_copied():
     x = np.ones(1 << 20)
     tensor = _core.Tensor(Producer(x).__dlpack__(max_version=(1, 0)))
     assert np.shares_memory(np.asarray(tensor), x)
-    assert tensor.info()[4] == x.ctypes.data and tensor.shape() == ((1 << 20,), (8,))
-    del tensor
+    there = np.asarray(tensor)
+    assert there.ctypes.data == x.ctypes.data and (there.shape, there.strides) == ((1 << 20,), (8,))
+    del tensor, there
     assert not ALIVE
 
 

@@ -545,7 +545,7 @@ def test_memory_that_is_no_memory_of_the_device(gpu):
     p, results, work = (_gpu.problem(("sum",), "f64"), *(_gpu.as_gpu_array(gpu.there(np.zeros(n))) for n in (2, 1 << 16)))
 
     def enqueue(address, n):
-        prepared, size = p.prepare("whole", (n,), False, x.spec, 16)
+        prepared, size, *_ = p.prepare(n, None, None, 0, None, x.spec, 16)
         assert size <= 8 << 16
         _gpu._core.launch(prepared, address, 0, 0, work.address, x.backend.stream(0), (results.address,), 0)
 
