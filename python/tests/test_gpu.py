@@ -659,7 +659,7 @@ def test_nothing_waits(torch):
                 tally.group("mean", x[:3], ids, 1), tally.dot(x, x[0]), tally.sum(x, out=torch.empty((), device="cuda")),
                 tally.var(c, axis=1), tally.std(x, mean=torch.zeros(1, 1, device="cuda")), tally.dot(c[0], c[1]),
                 tally.prod(c, axis=1), tally.prod(c, axis=1, where=mask[:3]), tally.sum(c, initial=1j), tally.all(c),
-                tally.sum(number, dtype=torch.int32), tally.dot(number, x[0])]
+                tally.sum(number, dtype=torch.int32), tally.dot(number, number)]
 
     calls()  # compiles
     torch.cuda.set_sync_debug_mode("error")

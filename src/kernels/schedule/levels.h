@@ -32,18 +32,16 @@ PURE u32 power_for(u32 n) {
 }
 
 /* Adds the packs of CHUNKS chunks, from that at *c on, to the batch; *c is behind them afterwards. Where all lie in the
- * range, and it is `is_long`, more of them are under way at once. Sums, which take longer than extremes, have the next ones
+ * range, and it is `is_long`, they are all under way at once. Sums, which take longer than extremes, have the next ones
  * brought nearer meanwhile. */
 INLINED void add_chunks(batch *k, const pack_range *r, u32 *c, u32 step, u32 is_long) {
-    if (is_long && warp_votes(*c >= r->from &&
-                              *c + ((CHUNKS * LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
-        UNROLL_NOT
-        for (u32 n = 0; n < CHUNKS * LOADS / LONG_LOADS; n++, *c += LONG_LOADS * step) {
-            pack p[LONG_LOADS];
-            load_packs(p, LONG_LOADS, step, r, *c);
-            if (HAS_PLAIN && step == PACK * WARP) prefetch_packs(LONG_LOADS, r, *c);
-            add_packs(k, p, LONG_LOADS, step, r, *c);
-        }
+    if (is_long && LONG_LOADS > LOADS &&
+        warp_votes(*c >= r->from && *c + ((LONG_LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
+        pack p[LONG_LOADS];
+        load_packs(p, LONG_LOADS, step, r, *c);
+        if (HAS_PLAIN && step == PACK * WARP) prefetch_packs(LONG_LOADS, r, *c);
+        add_packs(k, p, LONG_LOADS, step, r, *c);
+        *c += LONG_LOADS * step;
         return;
     }
     UNROLL_NOT
@@ -180,12 +178,12 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 m
 INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
     u32 most = 0;
     UNROLL
-    for (u32 i = 0; i < LONG_LOADS; i++)
+    for (u32 i = 0; i < NEAR_LOADS; i++)
         note_most(&most, &p[i]);
     const float base = base_of_squares(most_noted(most));
     near_squares above = {base, 0};
     UNROLL
-    for (u32 i = 0; i < LONG_LOADS; i++)
+    for (u32 i = 0; i < NEAR_LOADS; i++)
         UNROLL
     for (u32 j = 0; j < PACK; j++)
         add_above_base(&above, widen(p[i].e[j]));
@@ -195,7 +193,7 @@ INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tel
 #else
 INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
     UNROLL
-    for (u32 i = 0; i < LONG_LOADS; i++)
+    for (u32 i = 0; i < NEAR_LOADS; i++)
         UNROLL
     for (u32 j = 0; j < PACK; j++)
         add_approximate(s, p[i].e[j], 1, tells);
@@ -211,12 +209,12 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK, turns = 0;
     UNROLL_NOT
     while (warp_votes(c < r->to)) {
-        pack p[LONG_LOADS];
-        if (warp_votes(c >= r->from && c + ((LONG_LOADS - 1) * step + PACK) <= r->to) ==
+        pack p[NEAR_LOADS];
+        if (warp_votes(c >= r->from && c + ((NEAR_LOADS - 1) * step + PACK) <= r->to) ==
             FULL_WARP) {
-            load_packs(p, LONG_LOADS, step, r, c);
+            load_packs(p, NEAR_LOADS, step, r, c);
             add_packs_near(&near, &s, p, tells);
-            c += LONG_LOADS * step;
+            c += NEAR_LOADS * step;
         } else {
             load_packs_in_range(p, LOADS, step, r, c);
             UNROLL
@@ -228,7 +226,7 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
             }
             c += LOADS * step;
         }
-        if (SQUARES_IN_FLOATS && ++turns % (NEAR_MOST / (LONG_LOADS * PACK)) == 0)
+        if (SQUARES_IN_FLOATS && ++turns % (NEAR_MOST / (NEAR_LOADS * PACK)) == 0)
             end_near(&near, &s);
     }
     if (SQUARES_IN_FLOATS) end_near(&near, &s);

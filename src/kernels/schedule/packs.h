@@ -7,10 +7,13 @@
 #ifndef TALLY_SCHEDULE_PACKS_H
 #define TALLY_SCHEDULE_PACKS_H
 
-#define LOADS      4u             /* a lane's loads of packs under way at once */
-#define CHUNK      (LOADS * PACK) /* elements of these loads */
-#define CHUNKS     (64 / CHUNK) /* chunks that a lane adds before it tests whether its sum is exact */
-#define LONG_LOADS 8u           /* of long rows */
+#define LOADS  4u             /* a lane's loads of packs under way at once */
+#define CHUNK  (LOADS * PACK) /* elements of these loads */
+#define CHUNKS (64 / CHUNK)   /* chunks that a lane adds before it tests whether its sum is exact */
+#define LONG_LOADS                                                                                 \
+    (CHUNKS * LOADS <= 8 ? CHUNKS * LOADS                                                          \
+                         : LOADS) /* those of long rows: all of these, if they fit registers */
+#define NEAR_LOADS 8u             /* those of near sums with squares */
 #define WARPS      ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG   5
 #define PART_MOST  (1u << 31) /* pieces have fewer elements (rows.c) */
