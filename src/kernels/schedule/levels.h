@@ -174,16 +174,16 @@ INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 is_long, u32 m
 
 #if HAS_SQUARES
 #if SQUARES_IN_FLOATS
-/* Adds squares of packs that lie in the range to near squares. */
-INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
+/* Adds `count` packs that lie in the range to near squares. */
+INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 count, u32 tells) {
     u32 most = 0;
     UNROLL
-    for (u32 i = 0; i < NEAR_LOADS; i++)
+    for (u32 i = 0; i < count; i++)
         note_most(&most, &p[i]);
     const float base = base_of_squares(most_noted(most));
     near_squares above = {base, 0};
     UNROLL
-    for (u32 i = 0; i < NEAR_LOADS; i++)
+    for (u32 i = 0; i < count; i++)
         UNROLL
     for (u32 j = 0; j < PACK; j++)
         add_above_base(&above, widen(p[i].e[j]));
@@ -191,9 +191,9 @@ INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tel
 }
 #define ADD_NEAR(e, inside) add_near(&near, e, inside)
 #else
-INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 tells) {
+INLINED void add_packs_near(near_squares *near, state *s, const pack *p, u32 count, u32 tells) {
     UNROLL
-    for (u32 i = 0; i < NEAR_LOADS; i++)
+    for (u32 i = 0; i < count; i++)
         UNROLL
     for (u32 j = 0; j < PACK; j++)
         add_approximate(s, p[i].e[j], 1, tells);
@@ -213,8 +213,13 @@ INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
         if (warp_votes(c >= r->from && c + ((NEAR_LOADS - 1) * step + PACK) <= r->to) ==
             FULL_WARP) {
             load_packs(p, NEAR_LOADS, step, r, c);
-            add_packs_near(&near, &s, p, tells);
+            add_packs_near(&near, &s, p, NEAR_LOADS, tells);
             c += NEAR_LOADS * step;
+        } else if (warp_votes(c >= r->from && c + ((LOADS - 1) * step + PACK) <= r->to) ==
+                   FULL_WARP) {
+            load_packs(p, LOADS, step, r, c);
+            add_packs_near(&near, &s, p, LOADS, tells);
+            c += LOADS * step;
         } else {
             load_packs_in_range(p, LOADS, step, r, c);
             UNROLL
