@@ -10,7 +10,7 @@
  *
  * While all elements are 0, what tells -0 is the double: they do not fit before one of them has been +0.
  *
- * Before including this header, include what float_chains.h needs, pack.h and two_sum.h.
+ * Before including this header, define IN_FLOATS and include float_sum.h, which includes it.
  */
 #ifndef TALLY_STATE_FLOAT_CHAIN_SUM_H
 #define TALLY_STATE_FLOAT_CHAIN_SUM_H

@@ -6,7 +6,7 @@
  * off: an addition to the last chain, and the square's own rounding where it is subnormal, lose at most a last bit each,
  * 2^(BATCH_LOG + 1) last bits in all.
  *
- * Before including this header, include float_sums.h and what float_chains.h needs.
+ * Before including this header, include float_sums.h and halves.h.
  */
 #ifndef TALLY_STATE_FLOAT_CHAIN_SUMS_H
 #define TALLY_STATE_FLOAT_CHAIN_SUMS_H

@@ -21,8 +21,8 @@
  * 3. The last of K chains takes what it gets without an error if all terms are multiples of its last bit, 2^(E - 23 - (K -
  *    1) APART). Elements that are not 0 and have too small an exponent for that are below `least`.
  *
- * Before including this header, define TYPE_BF16 or another such type, CHAIN_LOG, CHAINS_OF_SQUARES and ABREAST, the
- * number of chains abreast, and include halves.h and certain/batch.h.
+ * Before including this header, define TYPE_BF16 or another such type, IS_F32, CHAIN_LOG, CHAINS_OF_SQUARES and ABREAST,
+ * the number of chains abreast, and include halves.h, widen.h, doubles.h and certain/batch.h.
  */
 #ifndef TALLY_STATE_FLOAT_CHAINS_H
 #define TALLY_STATE_FLOAT_CHAINS_H

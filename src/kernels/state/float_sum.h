@@ -13,8 +13,8 @@
  * Sums of f64, and those for norms and variances, are approximate first (near_sums.h). What the bound does not decide
  * takes the next level: plain sums with their errors for squares of up to 32 bits, else double-doubles.
  *
- * Before including this header, include widen.h, doubles.h and certain/batch.h, and define VALUES, the type of the plan
- * that says which values are wanted, and one or none of
+ * Before including this header, include widen.h, doubles.h and certain/batch.h, with IN_FLOATS also halves.h and pack.h, and
+ * define VALUES, the type of the plan that says which values are wanted, and one or none of
  *   LIFT_MAGNITUDE, LIFT_SQUARE or LIFT_MOMENTS   sums of magnitudes, of squares, or of elements and of squares; else of
  *                                                 elements
  */

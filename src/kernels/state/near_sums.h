@@ -6,7 +6,7 @@
  * on a level of their own: floats of up to 32 bits have one double for each sum, f64 two, the second of which is the plain
  * sum of all errors.
  *
- * Before including this header, include float_sum.h.
+ * Before including this header, include halves.h, pack.h and float_sum.h.
  */
 #ifndef TALLY_STATE_NEAR_SUMS_H
 #define TALLY_STATE_NEAR_SUMS_H
