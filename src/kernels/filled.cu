@@ -114,6 +114,26 @@ INLINED pack load_mask(const GLOBAL u8 *from, u32 width) {
     return m;
 }
 
+/* Packs that a thread has on their way at once: of x, of y where there are `pairs`, and the mask of these. */
+typedef struct masked_packs {
+    pack x[FILLED_AT_ONCE], y[FILLED_AT_ONCE], mask[FILLED_AT_ONCE];
+} masked_packs;
+
+/* Loads packs number first, first + BLOCK, ... of `packs`. Behind the last one the first of them is loaded again, so that all
+ * are on their way at once. */
+INLINED void load_masked_packs(masked_packs *to, const GLOBAL u8 *x, const GLOBAL u8 *y,
+                               const GLOBAL u8 *mask, const filled_plan *p, u32 width, u32 pairs,
+                               u64 first, u64 packs) {
+    UNROLL
+    for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+        const u64 q = first + k * BLOCK < packs ? first + k * BLOCK : first;
+        const source s = source_of(p, q * (128 / width));
+        to->x[k].all = *(const GLOBAL uint4 *)(x + s.x * (i64)(width / 8));
+        if (pairs) to->y[k].all = *(const GLOBAL uint4 *)(y + s.y * (i64)(width / 8));
+        if (p->masked) to->mask[k] = load_mask(mask + s.mask, width);
+    }
+}
+
 /* Makes packs of 16 bytes of the copy, FILLED_AT_ONCE of them on their way at a time, of packs that
  * lie so in the array; returns how many elements these have. */
 INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to,
@@ -123,23 +143,17 @@ INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to
     UNROLL_NOT
     for (u64 first = (u64)blockIdx.x * BLOCK * FILLED_AT_ONCE + threadIdx.x; first < packs;
          first += step) {
-        pack t[FILLED_AT_ONCE], m[FILLED_AT_ONCE];
-        UNROLL
-        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
-            /* Behind the last pack the first one is loaded again, so that all are on their way at once. */
-            const u64 q = first + k * BLOCK < packs ? first + k * BLOCK : first;
-            const source s = source_of(p, q * each);
-            t[k].all = *(const GLOBAL uint4 *)(x + s.x * (i64)(width / 8));
-            if (p->masked) m[k] = load_mask(mask + s.mask, width);
-        }
+        masked_packs t;
+        load_masked_packs(&t, x, x, mask, p, width, 0, first, packs);
         UNROLL
         for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
             if (p->masked) UNROLL
             for (u32 i = 0; i < 4; i++) {
-                const u32 keep = passed(&m[k], width, i);
-                t[k].word[i] = (t[k].word[i] & keep) | ((u32)(p->neutral >> 32 * (i % 2)) & ~keep);
+                const u32 keep = passed(&t.mask[k], width, i);
+                t.x[k].word[i] =
+                    (t.x[k].word[i] & keep) | ((u32)(p->neutral >> 32 * (i % 2)) & ~keep);
             }
-            if (first + k * BLOCK < packs) ((GLOBAL uint4 *)to)[first + k * BLOCK] = t[k].all;
+            if (first + k * BLOCK < packs) ((GLOBAL uint4 *)to)[first + k * BLOCK] = t.x[k].all;
         }
     }
     return packs * each;
@@ -327,22 +341,16 @@ INLINED u64 show_packs(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *
     UNROLL_NOT
     for (u64 first = (u64)blockIdx.x * BLOCK * FILLED_AT_ONCE + threadIdx.x; first < packs;
          first += step) {
-        pack t[FILLED_AT_ONCE], other[FILLED_AT_ONCE], m[FILLED_AT_ONCE];
+        masked_packs t;
+        load_masked_packs(&t, x, y, mask, p, width, p->paired != 0, first, packs);
         UNROLL
         for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
-            const u64 q = first + k * BLOCK < packs ? first + k * BLOCK : first;
-            const source s = source_of(p, q * each);
-            t[k].all = *(const GLOBAL uint4 *)(x + s.x * (i64)(width / 8));
-            if (p->paired) other[k].all = *(const GLOBAL uint4 *)(y + s.y * (i64)(width / 8));
-            if (p->masked) m[k] = load_mask(mask + s.mask, width);
-        }
-        UNROLL
-        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
-            u64 bytes = numbers_of(&t[k], width, p->infinity);
-            if (p->paired) bytes &= numbers_of(&other[k], width, p->infinity);
+            u64 bytes = numbers_of(&t.x[k], width, p->infinity);
+            if (p->paired) bytes &= numbers_of(&t.y[k], width, p->infinity);
             if (p->masked) {
-                const u64 low = ones_of(width == 64 ? m[k].word[0] & 0xffff : m[k].word[0]);
-                bytes &= width == 16 ? low | (u64)ones_of(m[k].word[1]) << 32 : low;
+                const u64 low =
+                    ones_of(width == 64 ? t.mask[k].word[0] & 0xffff : t.mask[k].word[0]);
+                bytes &= width == 16 ? low | (u64)ones_of(t.mask[k].word[1]) << 32 : low;
             }
             const u64 q = first + k * BLOCK;
             if (q < packs) store_bits(to, 8 * each, (i64)q, bytes);

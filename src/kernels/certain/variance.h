@@ -114,6 +114,27 @@ PURE u64 variance_value(double high, double low, double squares_high, double squ
     return ball_value(root ? ball_root(a) : a, to, lost);
 }
 
+/* The sums of n elements and of their squares, exact or rough: high + low and square + rest. */
+typedef struct moment_sums {
+    double high, low, square, rest;
+    double rough; /* as rough_bound() gives it, or 0 */
+    double off;   /* how far the sum of squares may be off at most, besides */
+} moment_sums;
+
+/* Returns the bits of a value of n > 0 elements that squares have a part in: SUMSQ, NORM2, VAR or STD. A variance's ddof is
+ * correction * 2^exponent. */
+PURE u64 squares_value(moment_sums s, u64 n, u32 op, u64 correction, i32 exponent, u32 to,
+                       u32 *lost) {
+    const ball squares = {s.square, s.rest, s.rough * s.square + s.off};
+    if ((s.rough != 0 || s.off != 0) && s.square == 0) *lost = 1;
+    if (op == NORM2) return norm_value(s.square, s.rest, to, squares.b, lost);
+    if (op == SUMSQ)
+        return squares.b == 0 ? doubles_value(s.square, s.rest, n, 0, to, 0, lost)
+                              : ball_value(squares, to, lost);
+    const double ddof = ddof_of(correction, exponent, lost);
+    return variance_value(s.high, s.low, s.square, s.rest, n, ddof, op == STD, to, s.rough, lost);
+}
+
 /* ---- Near sums ------------------------------------------------------------------------------------------- */
 
 /* Returns whether sums in one double each determine a value of n elements; *bits are its bits. An element of the sums has

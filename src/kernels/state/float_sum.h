@@ -300,22 +300,6 @@ PURE lowered lower_special(state s, u32 op, u32 to) {
     return r;
 }
 
-/* Returns the bits of a value that squares have a part in, of sums that may be rough. */
-PURE u64 squares_value(state s, u64 n, u32 op, u64 correction, i32 exponent, u32 to, u32 *lost) {
-    const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
-    const double rough = s.tag & TAG_ROUGH ? rough_bound(n) : 0;
-    if (rough != 0 && square == 0) *lost = 1;
-    if (op == SUMSQ && rough != 0) {
-        const ball sum = {square, rest, rough * square};
-        return ball_value(sum, to, lost);
-    }
-    if (op == SUMSQ) return doubles_value(square, rest, n, 0, to, 0, lost);
-    if (op == NORM2) return norm_value(square, rest, to, rough * square, lost);
-    const double ddof = ddof_of(correction, exponent, lost);
-    return variance_value(double_from(s.w[0]), double_from(s.w[1]), square, rest, n, ddof,
-                          op == STD, to, rough, lost);
-}
-
 /* Returns the value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the
  * plan. */
 SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent) {
@@ -331,7 +315,13 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
         else
             TALLY_PATH_UNLESS("exact sums", NULL, NO_SQUARES);
         if (op == SUMSQ || op == NORM2 || op == VAR || op == STD) {
-            r.bits = squares_value(s, n, op, correction, exponent, to, &r.lost);
+            const moment_sums m = {double_from(s.w[0]),
+                                   double_from(s.w[1]),
+                                   double_from(s.w[SQUARES]),
+                                   double_from(s.w[SQUARES + 1]),
+                                   s.tag & TAG_ROUGH ? rough_bound(n) : 0,
+                                   0};
+            r.bits = squares_value(m, n, op, correction, exponent, to, &r.lost);
             return r;
         }
         if (s.tag & TAG_ROUGH) r.lost = 1;

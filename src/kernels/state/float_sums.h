@@ -260,38 +260,26 @@ SELDOM void add_slowly(row_source from, u32 count, state *a) {
  * quick_value(), which returns whether plain arithmetic gives most values' bits. */
 
 #if HAS_SQUARES
-/* Returns the bits of a value that squares have a part in; `special`: flags of infinities and NaNs. */
-PURE u64 squares_value(state a, u32 special, double rough, u64 n, u32 op, u32 to, double ddof,
-                       u32 *lost) {
-    const float_format f = format_of(to);
-    const ball sum = {a.square, a.rest, rough * a.square + a.off};
-    if (special && (op == VAR || op == STD || special & PAIR_NAN)) return float_nan_bits(f);
-    if (special) return float_infinity_bits(f, 0);
-    if (op == VAR || op == STD)
-        return variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD, to, rough,
-                              lost);
-    if (op == NORM2) return norm_value(a.square, a.rest, to, sum.b, lost);
-    return sum.b == 0 ? doubles_value(a.square, a.rest, n, 0, to, 0, lost)
-                      : ball_value(sum, to, lost);
-}
-
 PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 exponent, lowered *r) {
     const u32 special = a->sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
-    const double rough = a->sum.seen & ROUGH ? rough_bound(n) : 0;
-    r->lost =
-        ((a->sum.seen & ROUGH || a->off != 0) && a->square == 0) || (a->sum.seen & PAIR_LOST) != 0;
-    if (rough != 0 || a->off != 0)
+    const moment_sums m = {
+        a->sum.s, a->sum.e, a->square, a->rest, a->sum.seen & ROUGH ? rough_bound(n) : 0, a->off};
+    r->lost = (a->sum.seen & PAIR_LOST) != 0;
+    if (m.rough != 0 || m.off != 0)
         TALLY_PATH("rough sums");
     else
         TALLY_PATH("exact sums");
     if (op == VAR || op == STD || op == SUMSQ || op == NORM2) {
-        u32 far = 0;
-        const double ddof = ddof_of(correction, exponent, &far);
-        if (op == VAR || op == STD) r->lost |= far;
-        r->bits = squares_value(*a, special, rough, n, op, to, ddof, &r->lost);
+        if (!special)
+            r->bits = squares_value(m, n, op, correction, exponent, to, &r->lost);
+        else if (op == VAR || op == STD || special & PAIR_NAN)
+            r->bits = float_nan_bits(format_of(to));
+        else
+            r->bits = float_infinity_bits(format_of(to), 0);
         return 1;
     }
-    r->lost |= rough != 0 || (a->sum.seen & SIGNLESS && a->square == 0);
+    r->lost |=
+        m.rough != 0 || (m.off != 0 && m.square == 0) || (a->sum.seen & SIGNLESS && a->square == 0);
     a->sum.seen &= ~(ROUGH | SIGNLESS);
     return 0;
 }
