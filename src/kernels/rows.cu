@@ -21,18 +21,8 @@
  * way. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of one pack a lane takes
  * several at a time. Rows of one length, of few elements, have a kernel of their own, without pieces.
  *
- * Sums of floats of up to 32 bits take precision levels, from cheap to exact:
- *   plain           A lane adds its elements as doubles, and notes the largest and the smallest
- *                   exponent. plain_sum_is_exact() says when that loses nothing.
- *   approximate     Otherwise the plain sum has a bound, and Ziv's rounding test may decide.
- *   compensated     Rows that it does not decide are added again, with a sum of the errors.
- *   double-double   The last level notes the bits that it loses. A row whose sum a double-double does
- *                   not hold is left to `fold` (parts.cu).
- *
- * Sums of f64, and those for norms and variances, are approximate first: a compensated sum of f64, else
- * a plain one. Rows that the bound does not decide, and edges, take the next level: plain sums with
- * their errors for squares of up to 32 bits, else double-doubles. Cut rows of f64 whose sum a
- * double-double does not hold are merged as quad-doubles.
+ * Sums of floats take precision levels, from cheap to exact (state/float_sum.h). A row whose sum a double-double does not
+ * hold is left to `fold` (parts.cu); cut rows of f64 are merged as quad-doubles then.
  *
  * Indices. An element has an order-preserving key, or its complement for argmin; all NaNs have the
  * highest key. The result is the first element with the highest key.

@@ -4,7 +4,7 @@
  *
  * A chain is a float that begins as sigma = 1.5 * 2^E, and to which term after term is added. As long as it lies in
  * [2^E, 2^(E + 1)) its last bit is worth 2^(E - 23). What the addition moved = a + x has taken of x is moved - a, and what
- * it has left is x - (moved - a), both exact (Dekker's Fast2Sum: a is the larger one). What is left goes to the next chain,
+ * it has left is x - (moved - a), both exact (Dekker's FastTwoSum: a is the larger one). What is left goes to the next chain,
  * and so on; the last chain takes all of what it gets. A square of 16 bits is exact, so that fused multiply-adds give moved
  * and what is left of it. In the end a chain's bits, read as an integer, are those of sigma and its sum in units of its last
  * bit.

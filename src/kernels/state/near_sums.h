@@ -44,7 +44,7 @@ INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
 
 /* The sum of squares of a few elements in floats: their plain sum by TwoSum, and the plain sum of its errors and, of f32,
  * those of the squares. Or their sum above a base, a power of two that is no less than any of the squares: so one
- * subtraction gives what an addition leaves (Fast2Sum). */
+ * subtraction gives what an addition leaves (FastTwoSum). */
 #define SQUARES_IN_FLOATS (HAS_FLOATS && HAS_SQUARES && !HAS_SUM && !LONG)
 #define NEAR_MOST         64u /* elements, at most */
 typedef struct near_squares {
