@@ -315,9 +315,9 @@ static int check_shape(const struct problem_object *p, const struct shaped *a) {
     if (!a->x.held || a->x.itemsize != element || (a->y.held && a->y.itemsize != element) ||
         (a->mask.held && a->mask.itemsize != 1))
         return refuse("arrays do not suit the problem");
-    int ok = dims <= TALLY_DIMS_MAX && same_lengths(&a->x, &a->y) &&
-             same_lengths(&a->x, &a->mask) && view_is_contiguous(&a->more) &&
-             shape->axes >> dims == 0;
+    if (dims > TALLY_DIMS_MAX) return refuse("more than 16 dimensions");
+    int ok = same_lengths(&a->x, &a->y) && same_lengths(&a->x, &a->mask) &&
+             view_is_contiguous(&a->more) && shape->axes >> dims == 0;
     for (size_t i = 0; ok && a->out[0].held && i < p->values; i++)
         ok = results_suit(a, i, cuts ? shape->count : 1);
     if (shape->cut == TALLY_AXES && a->more.held && a->out[0].held)

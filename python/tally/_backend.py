@@ -14,15 +14,14 @@ class Backend:
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...  # the library's functions
 
-    def mask_of(self, mask: Operand, shape: tuple[int, ...]) -> Operand:
-        """An array of bool, broadcast to a shape."""
+    def mask(self, where: Any, t: Operand) -> Operand | None:
+        """where= as an array of bool, broadcast to the elements' shape; None for all of them."""
+        if where is None or where is True:
+            return None
+        mask: Operand = self.beside(where, t, "where=")
         if mask.type != "bool":
             raise TypeError(f"where= is an array of bool, not of {name_of(mask.type)}")
-        return mask.broadcast(shape, "where=")
-
-    def mask(self, where: Any, t: Operand) -> Operand | None:
-        """where= for all elements; None for all of them."""
-        return None if where is None or where is True else self.mask_of(self.beside(where, t, "where="), t.shape)
+        return mask.broadcast(t.shape, "where=")
 
     def means(self, mean: Any, t: Operand, axes: tuple[int, ...]) -> Any:
         """mean= as doubles, or complex numbers of doubles, one for each result, reduced axes with length 1."""

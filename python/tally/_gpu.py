@@ -37,6 +37,7 @@ _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
 
 #: All addresses from 1 on, of which layouts are parts.
 _SPACE = np.asarray(Memory(1, (1 << 63) - 2, "|u1"))
+_LAYOUT_DIMS = 31  # of NumPy 1, with one more for parts of complex numbers
 
 Strides = tuple[int, ...]
 
@@ -67,6 +68,8 @@ def as_gpu_array(x: Any, device: str | None = None) -> Operand:
     if name not in _KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
     kind, (address, shape, strides, number) = _KINDS[name], backend.layout(x)
+    if len(shape) > _LAYOUT_DIMS:
+        raise NotImplementedError(f"arrays of more than {_LAYOUT_DIMS} dimensions on a GPU, not {len(shape)}: reshape it")
     layout = np.ndarray(shape, DTYPE[kind], _SPACE, max(0, address - 1), tuple([s * _SIZE[kind] for s in strides]))
     return Operand(layout, kind, True, wrap_numpy, False, backend, x, number)
 
@@ -745,6 +748,18 @@ class CuPy(Gpu):
 
     def cast(self, x: Any, name: str) -> Any:
         return x.astype(name)
+
+    def join(self, xs: Sequence[Any]) -> Any:
+        with xs[0].device:
+            return super().join(xs)
+
+    def prepend(self, number: Any, x: Any, name: str) -> Any:
+        with x.device:
+            return super().prepend(number, x, name)
+
+    def stacked_with(self, x: Any, number: Any) -> Any:
+        with x.device:
+            return super().stacked_with(x, number)
 
     def from_parts(self, real: Any, imaginary: Any) -> Any:
         value = self.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128", self.device_of(real))

@@ -188,7 +188,7 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
         return rows if first is None else np.concatenate([np.broadcast_to(one, (len(rows), 1)), rows], axis=1)
 
     def block(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
-        reduced = len(axes)
+        reduced, size = len(axes), x.size
         if not is_direct:
             reduced = 1
             x, y = copied(x, dtype, conjugated[0]), copied(y, dtype, conjugated[1])
@@ -198,7 +198,7 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
         _along(p, x, y, mask, tuple(range(x.ndim - reduced, x.ndim)), results, call.device, way, is_swapped, means)
         for o, r in zip(outs, results):
             o[...] = r.reshape(o.shape)
-        progress.add(x.size)
+        progress.add(size)
 
     def single(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
         of_parts = way == "parts"
@@ -522,9 +522,10 @@ class Host(Backend):
             among = _occurring(numbers, count, mask, skip_outside)
             numbers, kind, mask = among.numbers, "i64", among.mask
         here = count if among is None else among.found.size
+        ordered = functools.cache(lambda: in_order(numbers))
 
         def parts(is_sorted: bool = is_sorted, ids: Array | None = None) -> tuple[Any, ...]:
-            return "groups", in_order(numbers) if ids is None else ids, kind, here, skip_outside, is_sorted
+            return "groups", ordered() if ids is None else ids, kind, here, skip_outside, is_sorted
 
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
@@ -541,7 +542,7 @@ class Host(Backend):
 
         def counts() -> Array:
             elements: Array = np.empty(here, np.uint64)
-            problem(("count",), kind).shaped(in_order(numbers), None, mask, 1, parts(False), (elements,), call.device)
+            problem(("count",), kind).shaped(ordered(), None, mask, 1, parts(False), (elements,), call.device)
             return elements
 
         return self._by_parts(p, t, axis, count, call, parts, mask, by_blocks, counts, fill, among)
@@ -557,6 +558,7 @@ class Host(Backend):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
         here = count if among is None else among.found.size
+        ordered = functools.cache(lambda: in_order(numbers))
         is_direct = t.is_direct and not (t.type == "bool" and has_other_bytes(t.array))
         shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
         arrays = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]

@@ -12,9 +12,8 @@
 #include <time.h>
 
 /* So long that whoever asks has asked long before the end, also where the machine has other work. */
-#define LONG_N   ((size_t)1 << 31)
-#define GROUPS_N ((size_t)1 << 28) /* groups take memory for each element */
-#define SHORT_N  ((size_t)1 << 24)
+#define LONG_N  ((size_t)1 << 31)
+#define SHORT_N ((size_t)1 << 24)
 
 struct asker {
     unsigned stop_at, asked; /* at which question to stop, from 1; how many there were */
@@ -112,7 +111,7 @@ static void parts(void **state) {
         {.cut = TALLY_AXES, .dims = 2, .length = tall, .x_stride = stride, .axes = 1},
         {.cut = TALLY_SEGMENTS, .n = LONG_N, .count = 4},
         {.cut = TALLY_SEGMENTS, .n = LONG_N, .count = 1 << 16},
-        {.cut = TALLY_GROUPS, .n = GROUPS_N, .count = 4, .ids = zeros, .ids_type = TALLY_I32},
+        {.cut = TALLY_GROUPS, .n = LONG_N, .count = 4, .ids = zeros, .ids_type = TALLY_I32},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int op = 0; op < 2; op++) {

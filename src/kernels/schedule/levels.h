@@ -1,6 +1,6 @@
 /*
  * levels.h - in which precision a lane adds its part of a row, and how rows are tried again in the next one
- * (state/float_sum.h). States that have one precision only have no more than the first function of each kind.
+ * (state/float_sum.h). For states that have one precision only the others are empty.
  *
  * Before including this header, include a state and packs.h.
  */
@@ -9,12 +9,12 @@
 
 #define STRIKES 1u  /* failures of plain sums in a piece after which they are not tried again */
 #define ADDED   64u /* elements that a lane adds at a time, at most */
-/* So many times ADDED elements, up to 2^BATCH_POWER, it adds between two tests for exactness: what is in floats takes
- * doubles then. */
+/* So many times ADDED elements, up to 2^BATCH_POWER, it adds between two tests for exactness. Chains need doubles for a
+ * test, so they have as few as their integers allow. */
 #if LOOKS_FIRST
 #define BATCH_POWER 13
 #if TURNS_MOST < 1u << (BATCH_POWER - 6)
-#error "float_chain_sum.h"
+#error "a batch has more turns than TURNS_MOST"
 #endif
 #else
 #define BATCH_POWER 6
@@ -25,6 +25,8 @@
  * have a bound, and Ziv's rounding test decides. PLAIN: additions without errors, as exponents show; of f64
  * double-doubles. COMPENSATED: errors are added up plainly. DOUBLE_DOUBLE: notes the bits that it loses. */
 enum { APPROXIMATE, PLAIN = HAS_SQUARES, COMPENSATED, DOUBLE_DOUBLE = PLAIN + HAS_COMPENSATED + 1 };
+/* Sums in floats have their errors on the plain level already. */
+#define TRIES_COMPENSATED (HAS_COMPENSATED && !LOOKS_FIRST)
 
 /* Returns the least p with n <= 2^p, but at least 6. */
 PURE u32 power_for(u32 n) {
@@ -72,17 +74,26 @@ INLINED batch add_batch(const pack_range *r, u32 *c, u32 step, u32 is_long) {
 }
 
 #if HAS_PLAIN
+/* Returns the least p with no more than 2^p elements in a batch. */
+PURE u32 power_of_batch(const batch *k) {
+#if LOOKS_FIRST
+    return power_for(ADDED * k->turns);
+#else
+    return BATCH_POWER;
+#endif
+}
+
 /* Returns the level at which a batch is right: the one of *precision, if its plain sum is exact, or `may_approximate`
  * lets it be near, which *got then says. *precision rises where that seems to pay. */
 INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *precision,
                      u32 *strikes) {
+    const u32 is_exact = plain_sum_is_exact(k, power_of_batch(k));
     if (HAS_COMPENSATED && may_approximate) {
-        got->tag |= plain_sum_is_exact(k, BATCH_POWER) ? 0 : TAG_APPROXIMATE;
+        got->tag |= is_exact ? 0 : TAG_APPROXIMATE;
         return *precision;
     }
-    if (warp_votes(!plain_sum_is_exact(k, BATCH_POWER)) == 0) return *precision;
-    /* Sums in floats have their errors already. */
-    const u32 next = HAS_COMPENSATED && !LOOKS_FIRST ? COMPENSATED : DOUBLE_DOUBLE;
+    if (warp_votes(!is_exact) == 0) return *precision;
+    const u32 next = TRIES_COMPENSATED ? COMPENSATED : DOUBLE_DOUBLE;
     if (!HAS_COMPENSATED || (*strikes)++ >= STRIKES) *precision = next;
     return next;
 }
@@ -128,7 +139,7 @@ INLINED state add_double_double_chunks(const pack_range *r, u32 c, u32 step) {
 /* Makes *got the state of the chunks from c on, at `level` or, if that is not exact, a higher one. */
 INLINED void add_at_level(state *got, u32 level, const pack_range *r, u32 c, u32 step,
                           u32 *precision) {
-    if (HAS_COMPENSATED && level == COMPENSATED) {
+    if (TRIES_COMPENSATED && level == COMPENSATED) {
         const batch k = add_compensated_chunks(r, c, step);
         *got = finish_compensated(&k);
         if (warp_votes(!compensated_sum_is_exact(&k, BATCH_POWER)) != 0)
@@ -257,7 +268,7 @@ INLINED u32 votes_of(u32 failed) {
 INLINED void retry(u32 failed, u32 rows, u32 *precision, u32 *back) {
     if (failed != 0) {
         *back = 4 * popcount_of(failed) > rows ? DOUBLE_DOUBLE : *precision;
-        *precision += 1;
+        *precision = *precision == PLAIN && !TRIES_COMPENSATED ? DOUBLE_DOUBLE : *precision + 1;
     } else if (*back != DOUBLE_DOUBLE) {
         *precision = *back;
         *back = DOUBLE_DOUBLE;

@@ -115,7 +115,7 @@ INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, const pack_
     UNROLL
     for (u32 i = 0; i < count; i++)
         look(k, &t[i]);
-    const u32 fit = they_fit(k);
+    const u32 fit = open_for_noted(k);
     if (fit) {
         UNROLL
         for (u32 i = 0; i < count; i++)

@@ -98,8 +98,8 @@ typedef struct staged_row {
     u32 of_team, turn, round;
 } staged_row;
 
-/* Does something with each pack of the lane, `w`, whose first element has the number `first`; or, where rows are not made of
- * packs, with each element `e`, whose number is `o`. */
+/* Runs OF_PACK for each pack of the lane, `w`, whose first element has the number `first`; or, where rows are not made of
+ * packs, OF_ELEMENT for each element `e`, whose number is `o`. */
 #define STAGED_PACKS(r, OF_PACK, OF_ELEMENT)                                                       \
     do {                                                                                           \
         if ((r)->in_packs) {                                                                       \
@@ -118,7 +118,7 @@ typedef struct staged_row {
         }                                                                                          \
     } while (0)
 
-/* Does something with each element of the lane, `e`, whose number in the row is `o`. */
+/* Runs SOMETHING for each element of the lane, `e`, whose number in the row is `o`. */
 #define STAGED_ELEMENTS(r, SOMETHING)                                                              \
     STAGED_PACKS(                                                                                  \
         r,                                                                                         \
@@ -134,7 +134,7 @@ typedef struct staged_row {
 INLINED void add_staged_row(const staged_row *r, batch *k) {
     const u32 are_few = (r->n >> r->t) + PACK <= 1u << CHAIN_LOG;
     STAGED_PACKS(r, look(k, &w), look_at_one(k, e));
-    if (they_fit(k) && are_few)
+    if (open_for_noted(k) && are_few)
         STAGED_PACKS(r, UNROLL for (u32 j = 0; j < PACK; j++) add_fitting(k, w.e[j], j % ABREAST),
                      add_fitting(k, e, 0));
     else
@@ -156,7 +156,7 @@ INLINED void add_staged_again(const staged_row *r, u32 is_plain, const batch *pl
         got->tag |= TAG_APPROXIMATE;
     if (is_plain && !HAS_COMPENSATED && warp_votes(!plain_sum_is_exact(plain, power)) != 0)
         *precision = DOUBLE_DOUBLE;
-    if (HAS_COMPENSATED && *precision == COMPENSATED) {
+    if (TRIES_COMPENSATED && *precision == COMPENSATED) {
         batch k;
         begin(&k, 0);
         STAGED_ELEMENTS(r, ((void)o, add_compensated(&k, e, 1)));
@@ -225,8 +225,8 @@ SELDOM state double_double_row(const SHARED element *x, u32 n) {
 }
 #endif
 
-/* Does something with each pack `w` of LOADS rows of n elements, of which row i begins at x + at[i]; or, where rows are not
- * made of packs, with each element `e`. */
+/* Runs OF_PACK for each pack `w` of LOADS rows of n elements, of which row i begins at x + at[i]; or, where rows are not
+ * made of packs, OF_ELEMENT for each element `e`. */
 #define FEW_PACKS(OF_PACK, OF_ELEMENT)                                                             \
     do {                                                                                           \
         if (in_packs) {                                                                            \
@@ -260,7 +260,7 @@ INLINED void add_few(batch *k, const SHARED element *x, const u32 *at, u32 n, u3
     FEW_PACKS(((void)o, look(&k[i], &w)), look_at_one(&k[i], e));
     UNROLL
     for (u32 i = 0; i < LOADS; i++)
-        fit[i] = they_fit(&k[i]);
+        fit[i] = open_for_noted(&k[i]);
     FEW_PACKS((void)o; if (fit[i]) UNROLL for (u32 j = 0; j < PACK; j++)
                            add_fitting(&k[i], w.e[j], 0),
                        if (fit[i]) add_fitting(&k[i], e, 0));

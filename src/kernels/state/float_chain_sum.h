@@ -1,10 +1,10 @@
 /*
  * float_chain_sum.h - a lane's batch of one sum of elements, or of magnitudes, in chains of floats (float_chains.h).
  *
- * A schedule looks at some elements, asks whether they fit, and adds those that do to the chains: 2^CHAIN_LOG to one of them
- * at most. Then it lets the chains begin anew: what they have taken goes to integers. Where elements do not fit the window,
- * the integers' sum goes to a double, and another window is chosen for them. Where there is none, they are added to the
- * double themselves, and its errors are added up plainly. So the batch is exact where compensated sums are
+ * A schedule looks at some elements and opens a window for them. It adds those that fit to the chains, at most 2^CHAIN_LOG
+ * to one of them. Then the chains begin anew: what they have taken goes to integers. Where elements do not fit the window,
+ * the integers' sum goes to a double, and another window is opened. Where there is none, they are added to the double
+ * themselves, and its errors are added up plainly. So the batch is exact where compensated sums are
  * (certain/batch.h): each addition of errors comes from a window's sum or from an element, which are fewer than the batch has
  * elements.
  *
@@ -21,7 +21,8 @@
 #include "float_chains.h"
 
 #define LOOKS_FIRST 1
-#define TURNS_MOST  128u /* times that chains begin anew: their integers stay below 2^31 */
+/* Times that chains begin anew: a chain has at most 2^22 units, those abreast 2^23, and integers at most 2^30. */
+#define TURNS_MOST 128u
 
 typedef struct batch {
     chains c;
@@ -29,6 +30,7 @@ typedef struct batch {
     double sum, rest;  /* of what is in the chains no more, or never was; and its errors */
     magnitudes all;    /* of all elements */
     magnitudes noted;  /* of those that are looked at */
+    u32 turns;         /* times that the chains have begun anew */
     u32 used;          /* the chains have something */
 } batch;
 
@@ -42,7 +44,7 @@ PURE void begin(batch *k, u32 at) {
     k->all.most = 0;
     k->all.least = NO_LEAST;
     k->noted = nothing_noted();
-    k->used = 0;
+    k->turns = k->used = 0;
 }
 
 /* Looks at a pack, or at one element. */
@@ -58,7 +60,7 @@ INLINED void look_at_one(batch *k, element e) {
 #endif
 }
 
-/* Lets the chains begin anew, with the same window. */
+/* Begins the chains anew, with the same window. */
 INLINED void turn_chains(batch *k) {
     UNROLL
     for (u32 i = 0; i < CHAINS; i++)
@@ -66,6 +68,7 @@ INLINED void turn_chains(batch *k) {
     for (u32 v = 0; v < ABREAST; v++)
         k->units[i] += chain_units(&k->c, i, v);
     begin_chains(&k->c, ABREAST, k->c.exponent);
+    k->turns++;
 }
 
 /* Adds to the double what the chains have taken. */
@@ -84,8 +87,9 @@ INLINED void empty_chains(batch *k) {
     k->used = 0;
 }
 
-/* Returns whether the elements that were looked at fit the chains, whose window may be another one afterwards. */
-INLINED u32 they_fit(batch *k) {
+/* Opens a window for the elements that were looked at, if they do not fit the one that is open. Returns 0 where they fit
+ * none. */
+INLINED u32 open_for_noted(batch *k) {
     const magnitudes m = noted_magnitudes(k->noted);
     k->noted = nothing_noted();
     k->all.most = m.most > k->all.most ? m.most : k->all.most;

@@ -6,14 +6,15 @@
  *   plain           Elements are added as doubles, or with IN_FLOATS in chains of floats (float_chain_sum.h), and the
  *                   batch's bounds say whether that loses anything (certain/batch.h).
  *   approximate     Otherwise the plain sum has a bound, and Ziv's rounding test may decide.
- *   compensated     Sums that it does not decide are added again, with a sum of the errors.
+ *   compensated     Sums that it does not decide are added again, with a sum of the errors. Sums in floats have that already,
+ *                   and go on to the last level.
  *   double-double   The last level notes the bits that it loses. A sum that a double-double does
  *                   not hold is lost.
  *
  * Sums of f64, and those for norms and variances, are approximate first (near_sums.h). What the bound does not decide
  * takes the next level: plain sums with their errors for squares of up to 32 bits, else double-doubles.
  *
- * Before including this header, include widen.h, doubles.h and certain/batch.h, with IN_FLOATS also halves.h and pack.h, and
+ * Before including this header, include widen.h, doubles.h and certain/batch.h, for sums in floats also halves.h and pack.h, and
  * define VALUES, the type of the plan that says which values are wanted, and one or none of
  *   LIFT_MAGNITUDE, LIFT_SQUARE or LIFT_MOMENTS   sums of magnitudes, of squares, or of elements and of squares; else of
  *                                                 elements

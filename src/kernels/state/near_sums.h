@@ -21,7 +21,7 @@
 INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
     const double x = (double)taken(e, inside);
     if (!LONG) {
-        if (HAS_SUM) s->w[0] = double_bits(double_from(s->w[0]) + (x));
+        if (HAS_SUM) s->w[0] = double_bits(double_from(s->w[0]) + x);
         if (HAS_SQUARES) s->w[SQUARES] = double_bits(fused(x, x, double_from(s->w[SQUARES])));
         return;
     }
@@ -29,7 +29,7 @@ INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
     if (HAS_SUM && HAS_SQUARES) {
         double error;
         s->w[0] = double_bits(two_sum(double_from(s->w[0]), x, &error));
-        s->w[1] = double_bits(double_from(s->w[1]) + (error));
+        s->w[1] = double_bits(double_from(s->w[1]) + error);
         lost = double_bits(error);
     }
     double error;
@@ -127,7 +127,9 @@ INLINED void end_near(near_squares *k, state *s) {
          ? ((2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) + 5.0 * NEAR_MOST * (NEAR_MOST + 1)) *   \
                32 /* 2^-48 / 2^-53 */                                                              \
          : 0.0)
-/* Squares in floats below this may have lost bits below 2^-149, which are nothing beside larger ones. */
+/* Squares in floats below this may have lost bits below 2^-149, or have a base of 2^-100 that is more than 4 Q: of which
+ * what 2^14 times NEAR_MOST elements lose is below 2^-122. Beside larger ones that is nothing. A base that is an infinity
+ * makes a NaN, which is not larger. */
 #define NEAR_LEAST 0x1p-80
 
 /* Adds the near sums of another lane. */
