@@ -102,6 +102,7 @@ enum kind {
     STEPS,         /* stretches of 3000, each 2^30 times smaller than the one before */
     TWOS,          /* 2 and 3 */
     TIES,          /* 1, half of its last bit, and pairs of far smaller numbers that cancel */
+    FAR_TIES,      /* the same of numbers that are 2^100 times smaller */
     SQUARES,       /* 32 numbers that cancel, whose squares add up to little more than a tie */
     BLOCKS,        /* stretches of one magnitude each */
     STRETCHES, /* the same of 1024 numbers, 2^60 apart: two doubles hold the sum of each, but not of three */
@@ -205,9 +206,11 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         return;
     }
     case TIES:
+    case FAR_TIES:
         if (i % 20 > 1) {
-            put_bits(to, type,
-                     (uint64_t)(i & 1) << (bits - 1) | (bias - 2 * mantissa - 12) << mantissa | 1);
+            const unsigned far = bias > 100 ? 100 : (unsigned)bias - 1,
+                           down = kind == TIES ? 2 * mantissa + 12 : far;
+            put_bits(to, type, (uint64_t)(i & 1) << (bits - 1) | (bias - down) << mantissa | 1);
             return;
         }
         put_bits(to, type, (i % 20 ? bias - mantissa - 1 : bias) << mantissa);
@@ -1158,6 +1161,9 @@ static void check_model(void) {
     on_device("model:doubles=slow");
     check_sums(TALLY_BF16);
     check_sums(TALLY_F32);
+    for (int ways = 0; ways < 2; ways++)
+        check_axes(ask(ways ? TALLY_NORM1 : TALLY_SUM, TALLY_BF16), FAR_TIES, 33, 40, 40, 1, 1, 0,
+                   "rows that are near ties");
     check_axes(ask(TALLY_NORM1, TALLY_F32), WIDE_INFINITE, 2, 12000, 12000, 1, 1, 0,
                "rows of several pieces, infinite at their ends");
     tally_close(devices[0].device);
