@@ -558,7 +558,6 @@ class Host(Backend):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
         here = count if among is None else among.found.size
-        ordered = functools.cache(lambda: in_order(numbers))
         is_direct = t.is_direct and not (t.type == "bool" and has_other_bytes(t.array))
         shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
         arrays = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
