@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a spec says; 0 where it says nothing. */
+/* The options of a device's spec; one that it does not name is 0. */
 struct gpu_options {
     size_t index;    /* the device's number */
     uint64_t memory; /* bytes that it is to use at most */

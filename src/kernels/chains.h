@@ -230,18 +230,7 @@ PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements, u3
     return 1;
 }
 
-#if FLOAT_SQUARES
-/* Returns the bits of the tile's largest element without its sign; infinities and NaNs are on top. */
-PURE raw largest(const input *t) {
-    raw most = 0;
-    UNROLL
-    for (u32 i = 0; i < TILE; i++) {
-        const raw m = magnitude_bits(SIZE_OF(t, i));
-        most = m > most ? m : most;
-    }
-    return most;
-}
-#else
+#if !FLOAT_SQUARES
 /* Returns whether extract_chains() can add a tile. */
 PURE u32 fits_chains(const tile *t, window w, u32 deep) {
     raw outside = 0;

@@ -137,7 +137,7 @@ PURE term lift(real x, real y) {
 }
 #define TERM(t, i) lift(FIRST(t, i), SECOND(t, i))
 
-/* What a window is chosen by: the largest term, or element (FLOAT_SQUARES). */
+/* SIZE_OF() is the number whose largest magnitude a window is chosen by: a term, or with FLOAT_SQUARES an element. */
 #if FLOAT_SQUARES
 #define SIZE_OF(t, i) FIRST(t, i)
 

@@ -248,7 +248,8 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 }
 #endif
 
-/* Whether there is something quicker to try first, that fits fewer tiles: two of three levels, chains, or fewer chains. */
+/* HAS_TOP_LEVELS is 1 where a tile is first tried with something quicker that fits fewer tiles: two of three levels,
+ * chains, or fewer chains. */
 #if (SCALED && BLOCK > 1) ||                                                                       \
     (BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)) || TOP_CHAINED
 #define HAS_TOP_LEVELS 1
@@ -352,14 +353,14 @@ INLINED u32 extract_packs(const input *t, u32 packs, window w, u64 *totals) {
 }
 #endif
 
-#if !CHAINED
-/* Returns the bits of a tile's largest magnitude. Bits of magnitudes sort as the magnitudes do,
- * infinities and NaNs on top. */
+#if !CHAINED || FLOAT_SQUARES
+/* Returns the bits of the largest magnitude that a window for a tile is chosen by. Bits of magnitudes sort as the
+ * magnitudes do, infinities and NaNs on top. */
 PURE raw largest(const input *t) {
     raw most = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
-        const raw m = magnitude_bits(TERM(t, i));
+        const raw m = magnitude_bits(SIZE_OF(t, i));
         most = m > most ? m : most;
     }
     return most;

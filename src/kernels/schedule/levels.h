@@ -9,8 +9,8 @@
 
 #define STRIKES 1u  /* failures of plain sums in a piece after which they are not tried again */
 #define ADDED   64u /* elements that a lane adds at a time, at most */
-/* So many times ADDED elements, up to 2^BATCH_POWER, it adds between two tests for exactness. Chains need doubles for a
- * test, so they have as few as their integers allow. */
+/* A batch, which a lane tests for exactness as a whole, has at most 2^BATCH_POWER elements: BATCH_TURNS times ADDED. To
+ * close one takes doubles, so batches in floats are as long as their integers allow. */
 #if LOOKS_FIRST
 #define BATCH_POWER 13
 #if TURNS_MOST < 1u << (BATCH_POWER - 6)

@@ -18,7 +18,7 @@
 #define WARP_LOG   5
 #define PART_MOST  (1u << 31) /* pieces have fewer elements (rows.c) */
 
-/* Whether a batch looks at elements before it adds them: state/float_chain_sum.h. */
+/* LOOKS_FIRST is 1 for batches that look at elements before they add them (state/float_chain_sum.h). */
 #ifndef LOOKS_FIRST
 #define LOOKS_FIRST 0
 #endif
