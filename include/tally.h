@@ -692,13 +692,11 @@ TALLY_API tally_status tally_workspace_shaped(tally_device *device, const tally_
 typedef struct tally_shaped_call {
     const tally_shape *shape;
     void *x, *y;
-    void *workspace; /* what tally_workspace_shaped() said */
+    void *workspace; /* what tally_workspace_shaped() said, of any content */
     size_t workspace_bytes;
     void *queue;
     void *const *out; /* [values], read by the call: memory for the results of each value */
     void *outcome;    /* a tally_outcome; NULL: nobody asks, which is a launch less */
-    int written; /* not 0: all of the workspace has been written before, by whomever and whatever it
-                         holds; then there is less to clear */
 } tally_shaped_call;
 
 /* As tally_enqueue(), of parts: nothing is waited for, allocated or copied. With OpenCL no stride may lead to

@@ -46,7 +46,6 @@ struct entry {
     PyObject *is_capturing; /* is_capturing(): the stream's work goes into a graph */
     PyObject *results;      /* a list of (result, its address, workspace, its address) */
     PyObject *refill;       /* refill(): adds to that list */
-    int written;            /* the workspaces have been written before */
     int is_masked;          /* the second tensor is the mask */
 };
 
@@ -305,7 +304,6 @@ static PyObject *launch(const struct entry *e, const uint64_t address[]) {
         .queue = (uint64_t)(uintptr_t)e->key.call.stream,
         .out = {PyLong_AsUnsignedLongLong(PyTuple_GetItem(item, 1))},
         .outs = 1,
-        .written = e->written,
     };
     if (!PyErr_Occurred() && core_launch_at(e->prepared, &at) == 0)
         result = Py_NewRef(PyTuple_GetItem(item, 0));
@@ -337,7 +335,7 @@ static int are_constants(const struct key *key, PyTypeObject *type) {
     return 1;
 }
 
-/* _cache_call(function, names, arguments, prepared, is_capturing, results, refill, written, is_masked): adds the entry
+/* _cache_call(function, names, arguments, prepared, is_capturing, results, refill, is_masked): adds the entry
  * of a call of the Python function with these arguments, the last of which have names (None: none has). */
 PyObject *core_cache_call(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
@@ -345,9 +343,9 @@ PyObject *core_cache_call(PyObject *module, PyObject *arguments) {
     struct entry made = {.hash = 0};
     uint64_t address[TENSORS];
     int f = 0;
-    if (!PyArg_ParseTuple(arguments, "OOO!OOO!Opp", &function, &names, &PyTuple_Type, &all,
+    if (!PyArg_ParseTuple(arguments, "OOO!OOO!Op", &function, &names, &PyTuple_Type, &all,
                           &made.prepared, &made.is_capturing, &PyList_Type, &made.results,
-                          &made.refill, &made.written, &made.is_masked))
+                          &made.refill, &made.is_masked))
         return NULL;
     const Py_ssize_t count = PyTuple_Size(all);
     while (f < FUNCTIONS && core->general[f] != function)

@@ -142,7 +142,6 @@ PyObject *core_number(const tally_value *value);
 struct addresses {
     uint64_t x, y, mask, workspace, queue, out[TALLY_VALUES_MAX], outcome;
     size_t outs; /* results whose addresses are given: all, or the first */
-    int written; /* all of the workspace has been written before */
 };
 /* Launches a reduction of Problem.prepare(). Returns -1 with an exception. */
 int core_launch_at(PyObject *prepared, const struct addresses *at);

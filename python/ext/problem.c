@@ -471,8 +471,7 @@ int core_launch_at(PyObject *prepared, const struct addresses *at) {
                                         .workspace_bytes = a->bytes,
                                         .queue = queue,
                                         .out = out,
-                                        .outcome = (void *)(uintptr_t)at->outcome,
-                                        .written = at->written};
+                                        .outcome = (void *)(uintptr_t)at->outcome};
         s = tally_enqueue_shaped(a->device, problem, &call);
     }
     if (s == TALLY_OK) return 0;

@@ -34,6 +34,9 @@ _SIZE = {kind: dtype.itemsize for kind, dtype in DTYPE.items()}
 _RESULT = 16  # bytes of a tally_result and of a tally_outcome, both with their status at byte 8
 _OUTCOME = 256  # bytes in front of a workspace for a tally_outcome; what lies behind stays aligned
 _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
+#: Operators on floats for which one row of so many bytes takes less time than a whole array: a block reduces it, and rounds.
+_QUICK_AS_ROW = ("mean", "norm2", "sumsq", "var", "std")
+_ROW_BYTES = range(1 << 11, (1 << 16) + 1)
 
 #: All addresses from 1 on, of which layouts are parts.
 _SPACE = np.asarray(Memory(1, (1 << 63) - 2, "|u1"))
@@ -208,24 +211,33 @@ class _Prepared(NamedTuple):
 
 
 class _Results:
-    """Results that wait to be written by calls on one stream, each with its address and that of its workspace."""
+    """Results that wait to be written by calls on one stream, each with its address, its workspace and that one's address.
+    Large results are made one at a time, small ones together."""
 
-    def __init__(self, p: _Prepared):
-        self.p = p
+    def __init__(self, p: _Prepared, stream: int):
+        self.p, self.key = p, (p.number, stream)
         self.waiting: list[tuple[Any, int, Any, int]] = []
-        #: Such calls share one workspace, which is cleared once. Others get results and workspace of their own.
-        self.is_shared = p.room <= _MOST_ROOM and p.size <= _MOST_WORK
-        self.work: Any = None
+        self.empty = p.backend.maker_of_empty(p.shape, p.name, p.number)
+        self.refill = self.make_many if p.values > 1 or p.room <= _SMALL_ROOM else self.make_one
 
-    def refill(self) -> None:
-        p, backend = self.p, self.p.backend
-        if self.work is None or not self.is_shared:
-            self.work = (backend.zeros if self.is_shared else backend.empty)((p.size,), "uint8", p.number)
-        work, at = self.work, backend.address(self.work)
-        if not self.is_shared:
-            self.work = None
-        count = min(_AT_ONCE, _MOST_ROOM // p.room) if self.is_shared else 1
-        values = backend.results(count * p.values, p.shape, p.room // p.values, p.name, p.number)
+    def workspace(self) -> tuple[Any, int]:
+        """Memory of any content and its address. The calls on a stream follow each other, so they share one workspace."""
+        shared, size = _workspaces.get(self.key), self.p.size
+        if shared is None or shared[2] < size:
+            work = self.p.backend.empty((size,), "uint8", self.p.number)
+            shared = work, self.p.backend.address(work), size
+            if size <= _MOST_WORK:
+                _workspaces[self.key] = shared
+        return shared[:2]
+
+    def make_one(self) -> None:
+        value = self.empty()
+        self.waiting.append((value, self.p.backend.address(value), *self.workspace()))
+
+    def make_many(self) -> None:
+        p = self.p
+        work, at = self.workspace()
+        values = p.backend.results(max(1, min(_AT_ONCE, _MOST_ROOM // p.room)) * p.values, p.shape, p.room // p.values, p.name, p.number)
         for i in range(0, len(values), p.values):
             value, address = values[i]
             gathered = value if p.gather is None else p.gather(*(v for v, _ in values[i:i + p.values]))
@@ -234,15 +246,19 @@ class _Results:
 
 #: (device, stream, bytes of workspace, result's dtype, shape and room, what gathers values) -> results for such calls.
 _results: dict[tuple[Any, ...], _Results] = {}
+#: (device, stream) -> a workspace, its address and its bytes.
+_workspaces: dict[tuple[int, int], tuple[Any, int, int]] = {}
 _MOST_RESULTS = 32
-_MOST_WORK = 1 << 22  # bytes of a shared workspace
+_MOST_WORK = 1 << 25  # bytes of a shared workspace
 _AT_ONCE = 64  # results that are made together, or fewer: the last of them that is alive keeps them all, ...
 _MOST_ROOM = 1 << 18  # ... which are so many bytes together at most
+_SMALL_ROOM = _MOST_ROOM // 8  # bytes of a result: more than that is made by itself
 
 
 def clear_cache() -> None:
     """Empties the cache of calls, and frees what was kept for them."""
     _results.clear()
+    _workspaces.clear()
     _core._clear_calls()
 
 
@@ -276,12 +292,13 @@ def _call_on_tensor(function: Callable[..., Any], names: tuple[str, ...] | None,
         _made.reset(token)
     p = made.prepared
     if p is not None and value is made.value:
-        key = (p.number, backend.stream(p.number), p.size, p.name, p.shape, p.room, p.gather)
+        stream = backend.stream(p.number)
+        key = (p.number, stream, p.size, p.name, p.shape, p.room, p.gather)
         if key not in _results and len(_results) >= _MOST_RESULTS:
             clear_cache()
-        results = _results.setdefault(key, _Results(p))
+        results = _results.setdefault(key, _Results(p, stream))
         _core._cache_call(function, names, (x, *more), p.prepared, backend.is_capturing, results.waiting, results.refill,
-                          results.is_shared, p.has_mask)
+                          p.has_mask)
     return value
 
 
@@ -298,7 +315,7 @@ def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value:
     made.value = value
     shape = tuple((value if gather is None else value[0]).shape)
     arrays = layouts(t, y, mask)
-    if _is_whole(p, call.axes, arrays):
+    if _is_whole(p, t.type, call.axes, arrays):
         room = _RESULT
         prepared, size, _ = _plan(p, t.type, t.array.size, t.spec)
     else:
@@ -331,13 +348,16 @@ def _prepared_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: 
     return p.prepare(x, y, mask, bits_of(axes), parts, spec, apart)
 
 
-def _is_whole(p: _core.Problem, axes: tuple[int, ...], arrays: Layouts) -> bool:
-    """Return whether the one result is of elements that lie side by side, in an order that will do."""
+def _is_whole(p: _core.Problem, element: str, axes: tuple[int, ...], arrays: Layouts) -> bool:
+    """Return whether there is one result, of elements that lie side by side in an order that will do; and no row is quicker."""
     x, y, mask = arrays
-    if len(axes) != x.ndim or mask is not None:
+    if mask is not None or any(n != 1 and d not in axes for d, n in enumerate(x.shape)):
         return False
-    flat = x.flags.c_contiguous or (not any(op in _NEEDS_ORDER for op, _ in values_of(p)) and
-                                    x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d])).flags.c_contiguous)
+    ops, in_order = [op for op, _ in values_of(p)], x.flags.c_contiguous
+    if in_order and element in FLOATS and x.nbytes in _ROW_BYTES and all(op in _QUICK_AS_ROW for op in ops):
+        return False
+    flat = in_order or (not any(op in _NEEDS_ORDER for op in ops) and
+                        x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d])).flags.c_contiguous)
     return flat and (y is None or y.strides == x.strides)
 
 
@@ -464,9 +484,10 @@ class Gpu(Backend):
         of_parts = way == "parts"
         names = [name_of(complex_of(kind) if of_parts else shown_type(op, kind, t.type)) for op, kind in what]
         arrays, axes = as_reals(way, layouts(t, y, call.mask), call.axes, is_swapped)
-        if not of_parts and call.means is None and _is_whole(p, axes, arrays):
+        if not of_parts and call.means is None and _is_whole(p, t.type, axes, arrays):
             values = self.launch_whole(p, t, *arrays[:2])
-            return [v.reshape((1,) * len(shape)) for v in values] if call.keepdims and shape else values
+            lengths = result_shape(shape, call.axes, call.keepdims)
+            return [v.reshape(lengths) for v in values] if lengths else values
         outs = [self.empty(result_shape(shape, call.axes, call.keepdims), name, t.number) for name in names]
         parts = None if call.means is None else ("means", np.atleast_1d(as_gpu_array(call.means).array).view(np.float64))
         self.launch(p, _prepared_along(p, t.spec, axes, arrays, parts, 0), t.number, outs)
@@ -670,6 +691,10 @@ class Torch(Gpu):
             address = self.address(memory)
             each = memory[:, :math.prod(shape)].reshape(count, *shape).unbind()
             return [(result.data, address + room * i) for i, result in enumerate(each)]
+
+    def maker_of_empty(self, shape: Strides, name: str, number: int) -> Callable[[], Any]:
+        """What makes an empty tensor, in less time than empty() takes."""
+        return functools.partial(self.torch.empty, shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
 
     def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
         return getattr(self.torch, how)(*arguments, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))

@@ -10,7 +10,7 @@ import functools
 import operator
 import sys
 import types
-from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Memory:
         made = c_uint64()
         driver.call("cuMemAlloc_v2", byref(made), c_size_t(max(1, size)))
         self.driver, self.address, self.buffer = driver, made.value, np.zeros(size, "u1")
+        # Libraries hand out memory that they have used before: workspaces may have any content.
+        driver.call("cuMemsetD8Async", made, c_ubyte(made.value >> 8 & 255), c_size_t(max(1, size)), driver.stream)
 
     def write(self):
         self.driver.call("cuMemcpyHtoDAsync_v2", c_uint64(self.address), c_void_p(self.buffer.ctypes.data),

@@ -99,7 +99,7 @@ static tally_status follow(struct reduction *r, struct gpu_memory *offsets) {
         TALLY_PATH("rows that are left are marked");
     else
         TALLY_PATH("rows that are left have bits");
-    if (r->l.marked ? !r->c->written : may_leave(r))
+    if (!r->l.marked && may_leave(r))
         s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     if (s == TALLY_OK && r->l.is_filled) s = fill(r, &own);
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;

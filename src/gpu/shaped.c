@@ -182,9 +182,15 @@ static tally_status read_outcome(struct queue *queue, struct parts_outcome *out)
     return s;
 }
 
+/* Reserves the workspace. New memory is cleared: kernels look at marks of rows that nothing has written (kernels/parts.h),
+ * and what they find does not matter; but tools that watch memory would call it a fault. */
 static tally_status reserve_work(struct queue *queue, const struct shaped *s) {
     const size_t bytes = (shown_workspace(queue, s) + 4095) / 4096 * 4096;
-    return queue_reserve(queue, &queue->parts_work, &queue->parts_bytes, bytes);
+    const bool is_new = !queue->parts_work || queue->parts_bytes < bytes;
+    tally_status status = queue_reserve(queue, &queue->parts_work, &queue->parts_bytes, bytes);
+    if (status == TALLY_OK && is_new)
+        status = queue->api->fill(queue->gpu, queue->parts_work, 0, 0, bytes);
+    return status;
 }
 
 static void absorb(struct absence *known, const struct absence *more) {
@@ -559,10 +565,7 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
                             const tally_shaped_call *call) {
     struct gpu *gpu = d->theirs.gpu;
     const struct given given = {call->x, call->y, call->shape->mask};
-    struct parts_call c = {.s = s,
-                           .values = s->p->values,
-                           .ignore_errors = !call->outcome,
-                           .written = call->written != 0};
+    struct parts_call c = {.s = s, .values = s->p->values, .ignore_errors = !call->outcome};
     struct gpu_memory *outcome = NULL;
     const bool addresses = d->facts.has_addresses;
     const size_t needs = shown_workspace(&d->theirs, s);

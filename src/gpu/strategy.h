@@ -28,7 +28,6 @@ struct parts_call {
     unsigned only;                 /* the first of the values that are wanted */
     unsigned values;               /* how many values are wanted */
     bool ignore_errors;            /* the caller wants no outcome */
-    bool written;     /* all of the workspace has been written before, whatever it holds */
     int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
 };
 

@@ -19,8 +19,7 @@ SEED = int(os.environ.get("TALLY_SEED", "1"))
 
 class Call(Structure):
     _fields_ = [("shape", c_void_p), ("x", c_void_p), ("y", c_void_p), ("workspace", c_void_p),
-                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("out", POINTER(c_void_p)), ("outcome", c_void_p),
-                ("written", c_int)]
+                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("out", POINTER(c_void_p)), ("outcome", c_void_p)]
 
 
 t.lib.tally_open_in.argtypes = [c_char_p, c_void_p, POINTER(c_void_p)]
@@ -64,8 +63,7 @@ class Place:
         return made
 
     def enqueue(self, problem, shape, x, y, count, is_asked=True):
-        """The results' bits, and what became of the reduction: (status, at, value), where that is asked. Where not, the call
-        relies on the work's having been written, whatever it holds."""
+        """The results' bits, and what became of the reduction: (status, at, value), where that is asked."""""
         size = c_size_t()
         t.check(t.lib.tally_workspace_shaped(self.device, problem.c, byref(shape), byref(size)))
         work = self.put(np.full(size.value, 0xA5, np.uint8))
@@ -74,7 +72,7 @@ class Place:
         told = np.full(3, 0x5A5A5A5A5A5A5A5A, np.uint64)
         telling = self.put(told)
         call = Call(ctypes.addressof(shape), x, y, work, size.value, self.queue, (c_void_p * len(memory))(*memory),
-                    telling if is_asked else None, not is_asked)
+                    telling if is_asked else None)
         t.check(t.lib.tally_enqueue_shaped(self.device, problem.c, byref(call)))
         self.machine.read(self.queue, told, telling)
         for o, m in zip(out, memory):
