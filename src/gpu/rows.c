@@ -65,15 +65,33 @@ static unsigned block_of(const struct queue *queue) {
     return queue->block == GPU_BLOCK ? GPU_ROWS_BLOCK : queue->block;
 }
 
-/* Warps that a device runs at once. */
-static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
-    const uint64_t units = queue_units(queue);
+/* Blocks that a device runs at once, and their warps. */
+static uint64_t blocks_at_once(const struct queue *queue, const struct shaped *s) {
     const bool has_both = s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
     const bool has_squares = has_both || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
     const uint64_t blocks = has_both || (has_squares && !are_short(s))
                                 ? GPU_ROWS_PRODUCT_BLOCKS_A_UNIT
                                 : GPU_ROWS_BLOCKS_A_UNIT;
-    return units * blocks * (block_of(queue) / WARP);
+    return queue_units(queue) * blocks;
+}
+static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
+    return blocks_at_once(queue, s) * (block_of(queue) / WARP);
+}
+
+/* Returns whether each row is for a block: few rows, so that a warp for each would leave the device idle; or so long ones
+ * that a block has as much to read at once as several warps do of rows of their own. What squares cost is hidden better by
+ * warps, but for norms of f32. */
+static bool are_for_blocks(const struct queue *queue, const struct shaped *s) {
+    const uint64_t at_once = blocks_at_once(queue, s);
+    const size_t size = type_size(s->p->type);
+    const uint64_t bytes = (uint64_t)s->each * size;
+    const bool has_squares = problem_has(s->p, MONOID_SQUARES);
+    const bool is_light =
+        !has_squares || (size == 4 && s->p->monoids == MONOID_BIT(MONOID_SQUARES));
+    if (s->cut != TALLY_AXES || bytes < BLOCK_ROWS_LEAST || s->each > PIECE_MOST) return false;
+    if (bytes <= BLOCK_ROWS_MOST && s->results <= at_once * (has_squares ? 1 : BLOCK_ROWS_ROUNDS))
+        return true;
+    return is_light && bytes >= BLOCK_ROWS_LONG && s->results >= 2 * at_once;
 }
 
 static uint64_t rounded_up(uint64_t n, uint64_t to) {
@@ -133,9 +151,12 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
     return pieces_of(queue, s) * EDGE_WORDS;
 }
 
-enum { WHOLE, SHORT, JOIN, FEW, KERNELS };
-static const char *const names[KERNELS] = {
-    [WHOLE] = "rows", [SHORT] = "short_rows", [JOIN] = "join_rows", [FEW] = "few_rows"};
+enum { WHOLE, BLOCKS, SHORT, JOIN, FEW, KERNELS };
+static const char *const names[KERNELS] = {[WHOLE] = "rows",
+                                           [BLOCKS] = "block_rows",
+                                           [SHORT] = "short_rows",
+                                           [JOIN] = "join_rows",
+                                           [FEW] = "few_rows"};
 
 static tally_status find(struct queue *queue, const struct shaped *s,
                          struct gpu_kernel *const **out) {
@@ -186,6 +207,12 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument arguments[] = {BUFFER(c->x), BUFFER(run->offsets), BUFFER(c->work),
                                              BUFFER(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s, &kernel);
+    if (s == TALLY_OK && are_for_blocks(queue, c->s)) {
+        TALLY_PATH_OF_VALUE(rows_paths, c->s->p, BLOCKS);
+        const uint64_t rows = c->s->results, most = BLOCK_ROWS_ROUNDS * blocks_at_once(queue, c->s);
+        return queue->api->launch(queue->gpu, kernel[BLOCKS], (unsigned)(rows < most ? rows : most),
+                                  block_of(queue), arguments, 5);
+    }
     if (s == TALLY_OK && are_few(c->s)) {
         TALLY_PATH_OF_VALUE(rows_paths, c->s->p, FEW);
         const uint64_t most = warps_of(queue, c->s) * WARP;
@@ -208,11 +235,12 @@ static tally_status enqueue(struct parts_run *run) {
 }
 
 static bool is_single(const struct queue *queue, const struct shaped *s) {
-    return are_few(s) || !has_cuts(queue, s);
+    return are_few(s) || are_for_blocks(queue, s) || !has_cuts(queue, s);
 }
 
+/* (A sum or a mean of one element is that element.) */
 static bool is_certain(const struct shaped *s) {
-    return capability_for(BY_ROWS, s->p)->certain;
+    return capability_for(BY_ROWS, s->p)->certain || (are_few(s) && s->each == 1);
 }
 
 const struct strategy rows_strategy = {.takes = takes,

@@ -65,7 +65,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 /* The most elements of a row for `few` where a strategy is one launch, too. */
 #define PARTS_FEW_CERTAIN 64
 /* Up to so many rows those that a strategy leaves are marked, a byte each: kernels/parts.h. */
-#define MARKED_ROWS 16384
+#define MARKED_ROWS ((size_t)1 << 21)
 
 /* ---- Rows: rows.c ---------------------------------------------------------------------------- */
 
@@ -75,6 +75,12 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
  * a multiple of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
+/* Bytes of a row that is for a block where there are at most BLOCK_ROWS_ROUNDS rows for each block that the device runs at
+ * once, as many as there are blocks in a launch; and where rows are many. */
+#define BLOCK_ROWS_LEAST  2048
+#define BLOCK_ROWS_MOST   65536
+#define BLOCK_ROWS_ROUNDS 3
+#define BLOCK_ROWS_LONG   16384
 /* Minimum row length in bytes for rows separated by gaps. Shorter rows are copied together first (filled.h). */
 #define APART_BYTES 64
 /* The most elements of a row for `few_rows`, by the bytes of an element. */

@@ -384,6 +384,65 @@ KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOB
     reduce_piece(x, offsets, work, out, &plan, 0, 0);
 }
 
+/* Returns to all lanes the state of a warp's part of a row: of n elements from s on, which lie `off` further on in memory. It
+ * is near if `is_near`; else *precision and *strikes are those of add_part(). */
+INLINED state reduce_part(aligned_elements at, u64 s, u64 off, u32 n, u32 is_near, u32 *precision,
+                          u32 *strikes) {
+#if HAS_SQUARES
+    if (is_near) {
+        const pack_range part = pack_range_of(at, s + off + at.skew, n);
+        return merge_approximate(add_approximate_part(&part, WARP_LOG, 0), WARP_LOG);
+    }
+#endif
+    return reduce_range(at, s, off, n, WARP_LOG, 1, 0, precision, strikes);
+}
+
+/* Returns two states together; `are_near` says whether both are. */
+INLINED state merge_parts(state a, state b, u32 are_near) {
+#if HAS_SQUARES
+    if (are_near) return merge_near(a, b);
+#endif
+    return merge(a, b);
+}
+
+/* Rows of one length that are for a block each: its warps take a part of each row. */
+KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                  const parts_plan plan) {
+    __shared__ state of_warp[WARPS];
+    __shared__ u32 is_put;
+    wait_for_earlier();
+    const aligned_elements at = aligned_elements_of(x, &plan);
+    const u32 warp = threadIdx.x / WARP, each = (u32)plan.rows.each, packs = WARPS * PACK;
+    const u32 part = (each + packs - 1) / packs * PACK;
+    const u32 from = warp * part < each ? warp * part : each;
+    const u32 n = each - from < part ? each - from : part;
+    const u32 may_be_near = HAS_SQUARES && can_approximate(&plan.lower);
+    u32 is_near = may_be_near, precision = PLAIN, strikes = 0;
+    u64 row = blockIdx.x;
+    UNROLL_NOT
+    while (row < plan.rows.count) {
+        const u64 start = row * each;
+        state all =
+            reduce_part(at, start + from, apart_of(&plan, row), n, is_near, &precision, &strikes);
+        if (threadIdx.x % WARP == 0) of_warp[warp] = all;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            UNROLL_NOT
+            for (u32 w = 1; w < WARPS; w++)
+                all = merge_parts(all, of_warp[w], is_near);
+            is_put = 1;
+            if (HAS_SQUARES)
+                is_put = put_approximate(work, out, &plan, row, start, each, WARP_LOG, all,
+                                         is_near ? APPROXIMATE : PLAIN);
+            else
+                put_row(work, out, &plan, row, start, each, all);
+        }
+        __syncthreads();
+        is_near = is_put && may_be_near; /* or the same row again */
+        row += is_put ? gridDim.x : 0;
+    }
+}
+
 /* As rows(), where rows are mostly short: the registers that these need would slow down other rows. */
 #if defined(LIFT_SQUARE)
 #undef BLOCKS_A_UNIT

@@ -430,6 +430,8 @@ def test_rows_near_ties(type, device):
         for op in some(["sum", "mean", "norm1", "sumsq", "norm2", "var", "std"], device, 3):
             problem = t.Problem(op, type, ddof=py.choice([0, 1]))
             same(lambda d: t.reduce_axes(problem, x, [1], device=d), device, f"{op} of {type}, rows of {length}")
+            columns = np.ascontiguousarray(x.T)
+            same(lambda d: t.reduce_axes(problem, columns, [0], device=d), device, f"{op} of {type}, columns of {length}")
             offsets = np.arange(0, x.size + 1, length)
             same(lambda d: t.reduce_segments(problem, x.ravel(), offsets, device=d), device, f"{op} of {type}, segments of {length}")
 
@@ -460,6 +462,34 @@ def test_long_rows_of_wide_sums(device):
                 same(lambda d: t.reduce_axes(t.Problem(op, "f64"), x.reshape(1, -1), [1], device=d), device, what)
                 offsets = np.array([1, 3, n // 2, n - 1])
                 same(lambda d: t.reduce_segments(t.Problem(op, "f64"), x, offsets, device=d), device, what)
+
+
+@pytest.mark.parametrize("type", [*t.INTS, *t.FLOATS])
+def test_rows_of_one_element(type, device):
+    """Each of which is its own sum and mean, whatever it is: no such row is left to another kernel."""
+    rng = np.random.default_rng(SEED)
+    for kind in some(KINDS, device, 2):
+        x = elements(type, (601, 1), rng, kind)
+        if type in t.FLOATS and kind == "huge":
+            with np.errstate(over="ignore"):
+                x[:9, 0] = elements_of(type, np.array([np.inf, -np.inf, np.nan, 1.7e308, -1.7e308, 5e-324, -5e-324, 2.0**-149, -0.0]))
+        for op in some(["sum", "mean", "norm1", "norm2", "sumsq", "var", "min", "argmax"], device, 3):
+            same(lambda d: t.reduce_axes(t.Problem(op, type), x, [1], device=d), device, f"{op} of rows of one of {kind} {type}")
+
+
+@pytest.mark.parametrize("type", [*t.INTS, *t.FLOATS])
+def test_rows_for_blocks(type, device):
+    """So few rows, and so long, that each is for a block; with parts of warps that are no multiple of anything, and beside gaps."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    most = 65536 // np.dtype(t.DTYPE[type]).itemsize
+    for kind in some(KINDS, device, 2):
+        rows = py.choice([1, 2, 5, 9])
+        length = py.choice([most // 32, most // 32 - 1, most // 32 + 1, most // 20 + py.randrange(9)] + [most, most + 1] * (rows == 1))
+        x = elements(type, (rows, length + 3), rng, kind)
+        for op in some(["sum", "mean", "norm1", "norm2", "var", "min", "max", "argmin", "argmax"], device, 3):
+            for part in (x[:, :length].copy(), x[:, 1:1 + length]):
+                same(lambda d: t.reduce_axes(t.Problem(op, type), part, [1], device=d), device,
+                     f"{op} of rows of {kind} {type} {part.shape}, {part.strides}")
 
 
 def test_many_rows_of_few(device):

@@ -289,12 +289,13 @@ typedef struct lowered {
     u32 lost;
 } lowered;
 
-/* Returns the value of a sum that is an infinity or a NaN; of f64 perhaps only on the way, so that it is lost. */
-PURE lowered lower_special(state s, u32 op, u32 to) {
+/* Returns the value of a sum of n elements that is an infinity or a NaN; of several f64 perhaps only on the way, so that it
+ * is lost. */
+PURE lowered lower_special(state s, u64 n, u32 op, u32 to) {
     const u32 of_squares = HAS_SQUARES && (op == SUMSQ || op == NORM2);
     const double v = of_squares ? double_from(s.w[SQUARES]) : double_from(s.w[0]);
     const float_format f = format_of(to);
-    lowered r = {0, LONG || (s.tag & TAG_LOST) != 0};
+    lowered r = {0, (LONG && n > 1) || (s.tag & TAG_LOST) != 0};
     if (!LONG)
         r.bits =
             v == v && op != VAR && op != STD ? float_infinity_bits(f, v < 0) : float_nan_bits(f);
@@ -308,7 +309,7 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     lowered r = {0, (s.tag & TAG_LOST) != 0};
     if (double_from(s.w[0]) - double_from(s.w[0]) != 0) {
         TALLY_PATH("not finite");
-        return lower_special(s, op, to);
+        return lower_special(s, n, op, to);
     }
     if (HAS_SQUARES) {
         if (s.tag & TAG_ROUGH)
@@ -350,9 +351,10 @@ PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, 
     return r.bits;
 }
 #elif LONG && !HAS_SQUARES
-/* Most sums are a double-double, rounded once. */
+/* Most sums are a double-double, rounded once. One element is its own sum and mean. */
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
     const double sum = double_from(a->w[0]) + double_from(a->w[1]);
+    if (n == 1 && sum == sum) return a->w[0];
     if (op != MEAN && !(a->tag & TAG_LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD)
         return double_bits(sum);
     const lowered r = lower_floats(*a, n, op, p->ddof, p->exponent);

@@ -142,6 +142,16 @@ PURE void merge_near_pair(u64 *high, u64 *low, double other, double other_low) {
         *high = double_bits(double_from(*high) + other);
 }
 
+#if HAS_SQUARES
+/* Returns two near sums together. */
+PURE state merge_near(state a, state b) {
+    UNROLL
+    for (u32 k = 0; k < 2 * PAIRS; k += 2)
+        merge_near_pair(&a.w[k], &a.w[k + 1], double_from(b.w[k]), double_from(b.w[k + 1]));
+    return a;
+}
+#endif
+
 /* Returns whether a near sum of n elements determines the sum or the mean; *bits are its bits. Each element goes through at
  * most 4 n + 16 additions, which round numbers of at most n times the greatest element m. */
 PURE u32 approximate_sum_rounds(double sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
