@@ -120,10 +120,14 @@ static const struct capability rows[] = {
 /* Columns and vectors. */
 static const struct capability columns[] = {
     {PROGRAM(HAS(SUM), 0, ALL, OP(SUM) | OP(MEAN), GIVES_ANY, COLUMNS_VALUES),
-     DEFINES(2, "FOLD_SUM", "OP_SUM"), .in_floats = {HALVES, HALVES | TYPE(F32)}, .words = 3,
+     DEFINES(2, "FOLD_SUM", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}, .words = 3,
      .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
     {PROGRAM(HAS(SUM) | HAS(SQUARES), 0, FLOATS, MOMENTS, GIVES_ANY, COLUMNS_VALUES),
      DEFINES(2, "FOLD_MOMENTS", "OP_SUM"), .words = 5, .blocks = GPU_PRODUCT_BLOCKS_A_UNIT},
+    /* Sums of squares themselves may well be half way between two floats; their roots hardly ever. */
+    {PROGRAM(HAS(SQUARES), 0, HALVES | TYPE(F32), OP(NORM2), GIVES_OWN, 1),
+     DEFINES(2, "FOLD_SQUARES", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}, .is_near = true,
+     .words = 4, .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
     {PROGRAM(HAS(SQUARES), 0, HALVES, OP(SUMSQ) | OP(NORM2), GIVES_ANY, COLUMNS_VALUES),
      DEFINES(2, "FOLD_SQUARES", "OP_SUM"), .in_floats = {HALVES, HALVES}, .words = 4,
      .blocks = GPU_COLUMN_BLOCKS_A_UNIT},

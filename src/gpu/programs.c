@@ -12,7 +12,7 @@
 
 /* ---- Defines ------------------------------------------------------------------------------ */
 
-#define DEFINES_MAX 6
+#define DEFINES_MAX 7
 
 /* In alphabetical order, as the table of compiled-in kernels has them. */
 struct defines {
@@ -46,6 +46,7 @@ static void find_defines(const struct queue *queue, const struct capability *c,
                          const struct problem *p, bool loose, struct defines *d) {
     const bool is_tree = capability_is_tree(c);
     bool in_floats = c->in_floats[queue->has_slow_doubles] >> p->type & 1;
+    const bool is_near = c->is_near && !in_floats;
     d->count = 0;
     define_block(d, queue->block);
     for (size_t i = 0; i < c->count; i++) {
@@ -53,7 +54,10 @@ static void find_defines(const struct queue *queue, const struct capability *c,
             define(d, "%s", "IN_FLOATS");
             in_floats = false;
         }
-        if (loose && i + 1 == c->count) define(d, "%s", "LOOSE"); /* before OP_... */
+        if (i + 1 == c->count) { /* before OP_... */
+            if (loose) define(d, "%s", "LOOSE");
+            if (is_near) define(d, "%s", "NEAR");
+        }
         define(d, "%s", c->define[i]);
     }
     if (is_tree) define_operator(d, p);

@@ -3,7 +3,7 @@
  * (columns.cu, vectors.cu). Which states these are, a define says:
  *
  *   FOLD_SUM      the exact sum (state/float_sums.h, state/integer_sum.h)
- *   FOLD_SQUARES  the exact sum of floats' squares
+ *   FOLD_SQUARES  the exact sum of floats' squares; with NEAR one within a bound, for norms (state/near_squares.h)
  *   FOLD_MOMENTS  that of floats, and that of their squares
  *   FOLD_FAST     the sum of floats in any order, as a double
  *   FOLD_END      the greatest key, or that of turned elements; where INDEXED is defined also the first row that has it
@@ -32,13 +32,18 @@
 
 #define VALUES column_values
 
-#if defined(FOLD_MOMENTS) || defined(FOLD_SQUARES) || (defined(FOLD_SUM) && defined(FLOATING))
+#if defined(NEAR)
+#include "state/near_squares.h"
+#define TESTS_EXPONENTS 0
+#define TESTS_LATER     0
+
+#elif defined(FOLD_MOMENTS) || defined(FOLD_SQUARES) || (defined(FOLD_SUM) && defined(FLOATING))
 #include "state/float_sums.h"
 
 #if TESTS_EXPONENTS
-#if defined(IN_FLOATS)
 #include "halves.h"
 
+#if defined(IN_FLOATS)
 #include "state/float_chain_sums.h"
 #else
 #include "state/float_batches.h"

@@ -14,7 +14,7 @@
  * and more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what
  * is brought back from local memory is waited for together with the tile that is on its way.
  */
-#if defined(FOLD_MOMENTS) || (defined(FOLD_SQUARES) && !defined(IN_FLOATS))
+#if defined(FOLD_MOMENTS) || (defined(FOLD_SQUARES) && !defined(IN_FLOATS) && !defined(NEAR))
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
 #else
 #define BLOCKS_A_UNIT GPU_COLUMN_BLOCKS_A_UNIT

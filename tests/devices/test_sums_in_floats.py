@@ -1,6 +1,6 @@
 """Sums, means and norms of short floats without doubles (src/kernels/state/float_chains.h, float_sum.h, chains.h): the bits that
-the calling thread has, whose own tests hold it against oracles. 16-bit floats of columns are always added up in floats; rows,
-whole arrays' squares and f32 on devices whose doubles are slow, or are said to be (doubles=slow). The data are at the limits of
+the calling thread has, whose own tests hold it against oracles. Devices add up in floats whose doubles are slow, or are said to be
+(doubles=slow). The data are at the limits of
 what fits: exponents as far apart as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both
 signs, specials. TALLY_SEED gives others."""
 

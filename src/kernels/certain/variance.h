@@ -157,11 +157,13 @@ PURE u32 near_sums_round(double sum, double square, u32 n, double depth, u32 has
         off = (count * square) * ((4 * depth + 16) * 0x1p-53) * r;
     }
     if (!(v > 4 * off)) return 0;
-    if (op == STD || op == NORM2) {
+    if (op == STD ||
+        op == NORM2) { /* |sqrt(V) - sqrt(v)| = |V - v| / (sqrt(V) + sqrt(v)), and V > 3/4 v */
         v = square_root(v);
-        off = off / v;
+        off = 0.54 * off / v;
     }
-    off += v * 0x1p-50;
+    off +=
+        v * (op == NORM2 || op == SUMSQ ? 0x1p-51 : 0x1p-50); /* a variance is a product of three */
     return rounds_the_same(v - off, v + off, to, bits);
 }
 

@@ -8,7 +8,7 @@
  * sum of elements begins so, too. Of shorter floats nothing is lost then; of f64 so little that most variances and
  * norms are certain all the same (certain/variance.h).
  *
- * Before including this header, include float_sums.h.
+ * Before including this header, include halves.h and float_sums.h.
  */
 #ifndef TALLY_STATE_FLOAT_BATCHES_H
 #define TALLY_STATE_FLOAT_BATCHES_H
@@ -91,7 +91,19 @@ INLINED void batch_state(const batch *b, u32 columns, u32 v, state *to) {
 
 #include "batches.h"
 
-#if !LONG
+#if ELEMENT_WIDTH == 16
+/* Widens the bounds so that they hold for a tile's elements, too: two at a time. */
+INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *least) {
+    u32 high = NO_HALVES, low = NO_HALVES;
+    UNROLL
+    for (u32 k = 0; k < count / 2; k++)
+        note_halves(t->pair[k], &high, &low);
+    const u32 greatest = UPPER_HALF(greatest_unsigned, high) - 0x7fff,
+              smallest = UPPER_HALF(least_signed, low) - 0x7fff; /* 0: all are 0 */
+    note_magnitude(float_bits(widen((element)greatest)), most, least);
+    note_magnitude(float_bits(widen((element)smallest)), most, least);
+}
+#elif !LONG
 INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *least) {
     UNROLL
     for (u32 k = 0; k < count; k++)
