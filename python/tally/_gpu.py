@@ -237,11 +237,11 @@ class _Results:
     def make_many(self) -> None:
         p = self.p
         work, at = self.workspace()
-        values = p.backend.results(max(1, min(_AT_ONCE, _MOST_ROOM // p.room)) * p.values, p.shape, p.room // p.values, p.name, p.number)
-        for i in range(0, len(values), p.values):
-            value, address = values[i]
-            gathered = value if p.gather is None else p.gather(*(v for v, _ in values[i:i + p.values]))
-            self.waiting.append((gathered, address, work, at))
+        count, room = max(1, min(_AT_ONCE, _MOST_ROOM // p.room)), p.room
+        values, address = p.backend.results(count * p.values, p.shape, room // p.values, p.name, p.number)
+        if p.gather is not None:
+            values = [p.gather(*values[i:i + p.values]) for i in range(0, len(values), p.values)]
+        self.waiting.extend([(value, address + room * i, work, at) for i, value in enumerate(values)])
 
 
 #: (device, stream, bytes of workspace, result's dtype, shape and room, what gathers values) -> results for such calls.
@@ -683,14 +683,15 @@ class Torch(Gpu):
     def synchronize(self, number: int) -> None:
         self.torch.cuda.current_stream(number).synchronize()
 
-    def results(self, count: int, shape: Strides, room: int, name: str, number: int) -> list[tuple[Any, int]]:
-        """Tensors of a shape, in `room` bytes each, and their addresses. One that is written later is no news to
+    def results(self, count: int, shape: Strides, room: int, name: str, number: int) -> tuple[list[Any], int]:
+        """Tensors of a shape, in `room` bytes each, and the first one's address. One that is written later is no news to
         what autograd has kept of another (`data`)."""
-        with self.torch.inference_mode(False):
-            memory = self.empty((count, room // _SIZE[_KINDS[name]]), name, number)
-            address = self.address(memory)
-            each = memory[:, :math.prod(shape)].reshape(count, *shape).unbind()
-            return [(result.data, address + room * i) for i, result in enumerate(each)]
+        each, most = math.prod(shape), room // _SIZE[_KINDS[name]]
+        is_inference = self.torch.is_inference_mode_enabled()
+        with self.torch.inference_mode(False) if is_inference else contextlib.nullcontext():
+            memory = self.empty((count, *shape) if each == most else (count, most), name, number)
+            rows = memory if each == most else memory[:, :each].reshape(count, *shape)
+            return [result.data for result in rows.unbind()], self.address(memory)
 
     def maker_of_empty(self, shape: Strides, name: str, number: int) -> Callable[[], Any]:
         """What makes an empty tensor, in less time than empty() takes."""

@@ -341,7 +341,7 @@ def make_torch(driver):
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
         full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
-        inference_mode=Context,
+        inference_mode=Context, is_inference_mode_enabled=lambda: False,
         zeros=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(0),
         arange=lambda n, dtype, device: TorchTensor.make(driver, (n,), dtype.numpy).set(np.arange(n)),
         complex=lambda a, b: a.copy_of(np.stack([a.host(), b.host()], -1).view(np.result_type(a.layout, "c8"))[..., 0]),

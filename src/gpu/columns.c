@@ -113,8 +113,12 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
                        struct columns_layout *l) {
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
     const size_t columns = s->kept[s->keeps - 1].length;
+    l->wide = true;
+    const uint64_t wide = (uint64_t)queue->block * vector_of(l) * WIDE_ROWS(l); /* of a block */
+    /* Of few elements columns of their own keep more threads busy; but few rows have a kernel. */
+    const bool are_few = s->each > WIDE_ROWS(l) && s->results * s->each < queue_units(queue) * wide;
     l->wide = columns % (size_t)vector == 0 && s->reduced[0].x % vector == 0 &&
-              (s->keeps == 1 || s->kept[0].x % vector == 0);
+              (s->keeps == 1 || s->kept[0].x % vector == 0) && !are_few;
     const size_t across = l->wide ? columns / (size_t)vector : columns;
     struct columns_layout best = *l;
     double most = 0;

@@ -238,9 +238,8 @@ static bool is_single(const struct queue *queue, const struct shaped *s) {
     return are_few(s) || are_for_blocks(queue, s) || !has_cuts(queue, s);
 }
 
-/* (A sum or a mean of one element is that element.) */
 static bool is_certain(const struct shaped *s) {
-    return capability_for(BY_ROWS, s->p)->certain || (are_few(s) && s->each == 1);
+    return capability_for(BY_ROWS, s->p)->certain;
 }
 
 const struct strategy rows_strategy = {.takes = takes,

@@ -4,6 +4,7 @@
 #include "base/paths.h"
 #include "base/status.h"
 #include "gpu/filled.h"
+#include "gpu/single.h"
 
 /* A shape with a mask of the device's, and the layout of the workspace. */
 struct masked {
@@ -30,14 +31,16 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct ma
 
 size_t shown_workspace(const struct queue *queue, const struct shaped *s) {
     struct masked m;
-    if (!s->p->skip_nan) return parts_workspace(queue, s);
+    struct single room;
+    if (!s->p->skip_nan) return parts_workspace(queue, single_for(s, &room));
     lay_out(queue, s, &m);
     return m.bytes;
 }
 
 tally_status shown_prepare(struct queue *queue, const struct shaped *s) {
     struct masked m;
-    if (!s->p->skip_nan) return parts_prepare(queue, s);
+    struct single room;
+    if (!s->p->skip_nan) return parts_prepare(queue, single_for(s, &room));
     lay_out(queue, s, &m);
     const tally_status status = filled_prepare(queue);
     return status == TALLY_OK ? parts_prepare(queue, &m.shape) : status;
@@ -46,7 +49,11 @@ tally_status shown_prepare(struct queue *queue, const struct shaped *s) {
 tally_status shown_enqueue(struct queue *queue, const struct parts_call *call) {
     struct parts_call masked = *call;
     struct masked m;
-    if (!call->s->p->skip_nan) return parts_enqueue(queue, call);
+    struct single room;
+    if (!call->s->p->skip_nan) {
+        masked.s = single_for(call->s, &room);
+        return parts_enqueue(queue, &masked);
+    }
     lay_out(queue, call->s, &m);
     if (m.n == 0) return parts_enqueue(queue, call);
     TALLY_PATH("a mask that the device makes");

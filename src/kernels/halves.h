@@ -57,4 +57,12 @@ PURE void note_halves(u32 word_of_two, u32 *most, u32 *least) {
 /* The upper half of a word's one number, or of two the one that `end` picks. */
 #define UPPER_HALF(end, w) ((NUMBER_BITS == 32 ? (w) : end((w), (w) << 16)) >> 16)
 
+/* Return the greatest magnitude that note_halves() has seen, and the smallest but 0; 0 if there is none. */
+PURE u32 greatest_half(u32 most) {
+    return UPPER_HALF(greatest_unsigned, most) - 0x7fff;
+}
+PURE u32 smallest_half(u32 least) {
+    return UPPER_HALF(least_signed, least) - 0x7fff;
+}
+
 #endif

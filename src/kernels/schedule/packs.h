@@ -23,6 +23,11 @@
 #define LOOKS_FIRST 0
 #endif
 
+/* HAS_ADD_PACK is 1 for batches that add a pack in another way than element by element. */
+#ifndef HAS_ADD_PACK
+#define HAS_ADD_PACK 0
+#endif
+
 #ifndef NOWHERE
 #define NOWHERE (~0u)
 #endif
@@ -149,13 +154,20 @@ INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, co
     add_packs(k, inside, count, step, r, c);
 }
 #else
+#if !HAS_ADD_PACK
+/* Adds a pack, whose first element has the number `at`. */
+INLINED void add_pack(batch *k, const pack *p, u32 at) {
+    UNROLL
+    for (u32 j = 0; j < PACK; j++)
+        add(k, p->e[j], at + j, 1);
+}
+#endif
+
 /* Adds packs, loaded from c on, that all lie in the range. */
 INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
-        UNROLL
-    for (u32 j = 0; j < PACK; j++)
-        add(k, t[i].e[j], c + i * step + j, 1);
+        add_pack(k, &t[i], c + i * step);
 }
 
 /* Adds the elements of packs that lie in the range; only the very first pack can begin before it. */

@@ -142,7 +142,7 @@ INLINED void add_staged_row(const staged_row *r, batch *k) {
 }
 #else
 INLINED void add_staged_row(const staged_row *r, batch *k) {
-    STAGED_ELEMENTS(r, add(k, e, o, 1));
+    STAGED_PACKS(r, add_pack(k, &w, first), add(k, e, o, 1));
 }
 #endif
 
@@ -274,8 +274,7 @@ INLINED void add_few(batch *k, const SHARED element *x, const u32 *at, u32 n, u3
 }
 #else
 INLINED void add_few(batch *k, const SHARED element *x, const u32 *at, u32 n, u32 in_packs) {
-    FEW_PACKS(UNROLL for (u32 j = 0; j < PACK; j++) add(&k[i], w.e[j], o + j, 1),
-              add(&k[i], e, o, 1));
+    FEW_PACKS(add_pack(&k[i], &w, o), add(&k[i], e, o, 1));
 }
 #endif
 

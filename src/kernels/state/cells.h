@@ -154,8 +154,9 @@ INLINED void add_wide(double x, double y, u32 bit, limb_layout s, cell *c, sum *
         c->beyond = 1;
         add_exact_product(x, y, s.lowest, limbs);
     } else {
+        const double rest = fused(x, y, -product); /* 0 for floats of up to 32 bits */
         add_term(product, bit, s, c, to, limbs);
-        add_double(fused(x, y, -product), c, to, s.lowest, limbs);
+        if (rest != 0) add_double(rest, c, to, s.lowest, limbs);
     }
 }
 

@@ -98,10 +98,8 @@ INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *lea
     UNROLL
     for (u32 k = 0; k < count / 2; k++)
         note_halves(t->pair[k], &high, &low);
-    const u32 greatest = UPPER_HALF(greatest_unsigned, high) - 0x7fff,
-              smallest = UPPER_HALF(least_signed, low) - 0x7fff; /* 0: all are 0 */
-    note_magnitude(float_bits(widen((element)greatest)), most, least);
-    note_magnitude(float_bits(widen((element)smallest)), most, least);
+    note_magnitude(float_bits(widen((element)greatest_half(high))), most, least);
+    note_magnitude(float_bits(widen((element)smallest_half(low))), most, least);
 }
 #elif !LONG
 INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *least) {

@@ -121,9 +121,8 @@ INLINED void note_elements(magnitudes *noted, const element *e, const u32 *two, 
         note_halves(two[i], &noted->most, &noted->least);
 }
 PURE magnitudes noted_magnitudes(magnitudes noted) {
-    const u32 most = UPPER_HALF(greatest_unsigned, noted.most),
-              least = UPPER_HALF(least_signed, noted.least);
-    const magnitudes m = {most - 0x7fff, least == 0x7fff ? NO_LEAST : least - 0x7fff};
+    const u32 least = smallest_half(noted.least);
+    const magnitudes m = {greatest_half(noted.most), least == 0 ? NO_LEAST : least};
     return m;
 }
 #endif

@@ -14,7 +14,7 @@
  * Sums of f64, and those for norms and variances, are approximate first (near_sums.h). What the bound does not decide
  * takes the next level: plain sums with their errors for squares of up to 32 bits, else double-doubles.
  *
- * Before including this header, include widen.h, doubles.h and certain/batch.h, for sums in floats also halves.h and pack.h, and
+ * Before including this header, include widen.h, doubles.h, certain/batch.h, halves.h and pack.h, and
  * define VALUES, the type of the plan that says which values are wanted, and one or none of
  *   LIFT_MAGNITUDE, LIFT_SQUARE or LIFT_MOMENTS   sums of magnitudes, of squares, or of elements and of squares; else of
  *                                                 elements
@@ -212,8 +212,11 @@ PURE state state_of_sum(double sum, double rest, u32 most) {
 #include "float_chain_sum.h"
 #elif HAS_PLAIN
 typedef struct batch {
-    double sum, square, rest; /* of elements; of squares, and the errors of either */
-    u32 least, most;          /* the bounds of certain/batch.h */
+    double sum, square, rest;  /* of elements; of squares, and the errors of either */
+    u32 least, most;           /* the bounds of certain/batch.h ... */
+#if ELEMENT_WIDTH == 16
+    u32 least_half, most_half; /* ... and those of halves.h, of whole packs */
+#endif
 } batch;
 
 PURE void begin(batch *k, u32 at) {
@@ -221,18 +224,46 @@ PURE void begin(batch *k, u32 at) {
     k->rest = 0;
     k->least = NO_LEAST;
     k->most = NO_MOST;
+#if ELEMENT_WIDTH == 16
+    k->least_half = k->most_half = NO_HALVES;
+#endif
 }
-/* Adds an element plainly, and its square with the error. */
-INLINED void add(batch *k, element e, u32 at, u32 inside) {
-    const real x = taken(e, inside);
+/* Adds a number plainly, and its square with the error. */
+INLINED void add_number(batch *k, real x) {
     if (HAS_SUM) k->sum += lifted(x);
     if (HAS_SQUARES) {
         double error;
         k->square = two_sum(k->square, (double)x * (double)x, &error);
         k->rest += error;
     }
+}
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
+    const real x = taken(e, inside);
+    add_number(k, x);
     note_magnitude(float_bits(x), &k->most, &k->least);
 }
+#if ELEMENT_WIDTH == 16
+#define HAS_ADD_PACK 1
+/* Adds a pack, whose magnitudes are noted two at a time. */
+INLINED void add_pack(batch *k, const pack *p, u32 at) {
+    UNROLL
+    for (u32 i = 0; i < PACK / 2; i++)
+        note_halves(p->pair[i], &k->most_half, &k->least_half);
+    UNROLL
+    for (u32 j = 0; j < PACK; j++)
+        add_number(k, widen(p->e[j]));
+}
+/* Returns a batch with the bounds of its packs among those of its elements. */
+PURE batch with_bounds(batch k) {
+    note_magnitude(float_bits(widen((element)greatest_half(k.most_half))), &k.most, &k.least);
+    note_magnitude(float_bits(widen((element)smallest_half(k.least_half))), &k.most, &k.least);
+    return k;
+}
+#else
+PURE batch with_bounds(batch k) {
+    return k;
+}
+#endif
 /* Adds an element, and the error of that to the other errors, plainly. */
 INLINED void add_compensated(batch *k, element e, u32 inside) {
     double error;
@@ -245,7 +276,8 @@ INLINED void add_compensated(batch *k, element e, u32 inside) {
 /* Returns whether plain additions of at most 2^power elements, and of their squares, give the right
  * sums. */
 PURE u32 plain_sum_is_exact(const batch *k, u32 power) {
-    return plain_sums_are_exact(spread_of(k->most, k->least, OF_ONE_SUM), (i32)power);
+    const batch b = with_bounds(*k);
+    return plain_sums_are_exact(spread_of(b.most, b.least, OF_ONE_SUM), (i32)power);
 }
 /* Returns the same of compensated additions of elements. */
 PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
@@ -254,7 +286,7 @@ PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
 
 /* Returns the state of a batch, right if compensated_sum_is_exact(). */
 PURE state finish_compensated(const batch *k) {
-    state s = state_of_sum(k->sum, HAS_SQUARES ? 0 : k->rest, k->most);
+    state s = state_of_sum(k->sum, HAS_SQUARES ? 0 : k->rest, with_bounds(*k).most);
     if (HAS_SQUARES) {
         s.w[SQUARES] = double_bits(k->square);
         s.w[SQUARES + 1] = double_bits(k->rest);
@@ -289,13 +321,12 @@ typedef struct lowered {
     u32 lost;
 } lowered;
 
-/* Returns the value of a sum of n elements that is an infinity or a NaN; of several f64 perhaps only on the way, so that it
- * is lost. */
-PURE lowered lower_special(state s, u64 n, u32 op, u32 to) {
+/* Returns the value of a sum that is an infinity or a NaN; of f64 perhaps only on the way, so that it is lost. */
+PURE lowered lower_special(state s, u32 op, u32 to) {
     const u32 of_squares = HAS_SQUARES && (op == SUMSQ || op == NORM2);
     const double v = of_squares ? double_from(s.w[SQUARES]) : double_from(s.w[0]);
     const float_format f = format_of(to);
-    lowered r = {0, (LONG && n > 1) || (s.tag & TAG_LOST) != 0};
+    lowered r = {0, LONG || (s.tag & TAG_LOST) != 0};
     if (!LONG)
         r.bits =
             v == v && op != VAR && op != STD ? float_infinity_bits(f, v < 0) : float_nan_bits(f);
@@ -309,7 +340,7 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     lowered r = {0, (s.tag & TAG_LOST) != 0};
     if (double_from(s.w[0]) - double_from(s.w[0]) != 0) {
         TALLY_PATH("not finite");
-        return lower_special(s, n, op, to);
+        return lower_special(s, op, to);
     }
     if (HAS_SQUARES) {
         if (s.tag & TAG_ROUGH)
@@ -351,10 +382,9 @@ PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, 
     return r.bits;
 }
 #elif LONG && !HAS_SQUARES
-/* Most sums are a double-double, rounded once. One element is its own sum and mean. */
+/* Most sums are a double-double, rounded once. */
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
     const double sum = double_from(a->w[0]) + double_from(a->w[1]);
-    if (n == 1 && sum == sum) return a->w[0];
     if (op != MEAN && !(a->tag & TAG_LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD)
         return double_bits(sum);
     const lowered r = lower_floats(*a, n, op, p->ddof, p->exponent);
