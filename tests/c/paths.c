@@ -104,7 +104,8 @@ enum kind {
     TIES,          /* 1, half of its last bit, and pairs of far smaller numbers that cancel */
     FAR_TIES,      /* the same of numbers that are 2^100 times smaller */
     SQUARES,       /* 32 numbers that cancel, whose squares add up to little more than a tie */
-    BLOCKS,        /* stretches of one magnitude each */
+    ROOT_TIES, /* two sides of a right triangle, whose third is half way between two floats, and 30 zeros */
+    BLOCKS, /* stretches of one magnitude each */
     STRETCHES, /* the same of 1024 numbers, 2^60 apart: two doubles hold the sum of each, but not of three */
     HUGE_ONES, /* near the greatest */
     TINY,      /* subnormal, or products of which are */
@@ -203,6 +204,14 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         put_bits(to, type,
                  (uint64_t)(at & 1) << (bits - 1) | (bias - (bias < 100 ? down % 14 : down))
                                                         << mantissa);
+        return;
+    }
+    case ROOT_TIES: {
+        const unsigned at = i % 32;
+        const uint64_t sides[] = {(bias + mantissa) << mantissa | ((UINT64_C(1) << mantissa) - 1),
+                                  (bias + (mantissa + 1) / 2 + 1) << mantissa};
+        const uint64_t of_f16[] = {(bias + 10) << 10 | 791, (bias + 9) << 10 | 912}; /* 1815, 968 */
+        put_bits(to, type, at > 1 ? 0 : type == TALLY_F16 ? of_f16[at] : sides[at]);
         return;
     }
     case TIES:
@@ -1125,6 +1134,14 @@ static void check_sums(tally_type type) {
         check_axes(other, SQUARES, 40, 32, 32, 1, 1, 0, "rows of 32");
         check_axes(other, SQUARES, 33, 32, 1, 33, 1, 0, "columns of 32");
         check_vectors(other, SQUARES, 2, LENGTHS(32), 33, BY_SEGMENT, "vectors of 32");
+        if (p.op == TALLY_NORM2) {
+            check_axes(p, ROOT_TIES, 40, 32, 32, 1, 1, 0, "rows of 32");
+            check_axes(p, ROOT_TIES, 33, 32, 1, 33, 1, 0, "columns of 32");
+            check_vectors(p, ROOT_TIES, 2, LENGTHS(32), 33, BY_SEGMENT, "vectors of 32");
+            other = p;
+            other.also[0] = TALLY_SUMSQ;
+            check_kernels(&other, SMALL);
+        }
         other = p;
         other.also[0] = TALLY_VAR;
         check_kernels(&other, TWOS);

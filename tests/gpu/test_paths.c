@@ -301,6 +301,8 @@ static void take_all(const struct problem *p) {
     along(LARGE, p, 1000, 20, 20, 1, 0);
     along(LARGE, p, 5000, 3, 3, 1, 0);
     along(LARGE, p, 1000, 1000, 1100, 1, 0);
+    along(LARGE, p, 40, 4000, 4000, 1, 0);
+    along(LARGE, p, 100000, 1, 1, 1, 0);
     by_segment(LARGE, p, 1000, million, 0);
     by_segment(LARGE, p, 10, million, 0);
     /* what has no way of its own is copied, or left to threads and warps */
