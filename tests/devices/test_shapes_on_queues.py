@@ -40,10 +40,12 @@ class Place:
         self.kept = []
 
     def put(self, array, room=0):
-        """An array in the machine's memory."""
+        """An array in the machine's memory, which has been used for something else before."""
         array = np.ascontiguousarray(array)
         memory = self.machine.memory(max(array.nbytes, room))
         self.kept.append((memory, array))
+        if array.nbytes < room:
+            self.machine.write(self.queue, memory, np.full(room, 0xA5, np.uint8))
         if array.nbytes:
             self.machine.write(self.queue, memory, array)
         return memory
