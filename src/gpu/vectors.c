@@ -143,6 +143,13 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->absolute = run->plan.absolute;
 }
 
+/* Returns the blocks of `join_vectors`, `most` or a few less. Of few edges only the first share of the columns has work, so
+ * that a block's tasks are not to be all of one share. */
+static unsigned grid_of_joins(uint64_t tasks, unsigned most, unsigned slices) {
+    if (tasks <= most) return (unsigned)tasks;
+    return most <= slices ? most : (most - 1) / slices * slices + 1;
+}
+
 static tally_status enqueue(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *call = run->call;
@@ -168,7 +175,7 @@ static tally_status enqueue(struct parts_run *run) {
                            queue->block, folding, 5);
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, kernel[JOIN],
-                               joins < 4 * most ? (unsigned)joins : 4 * most, queue->block, joining,
+                               grid_of_joins(joins, 4 * most, plan.slices), queue->block, joining,
                                4);
     return s;
 }

@@ -355,7 +355,7 @@ PURE u32 join_width(u64 count) {
 }
 
 /* Merges the edges of the parts that begin in a piece and are cut, and lowers them. A task is some pieces and one of
- * `slices` shares of the columns: all of the first share, which few edges have alone, before those of the second. */
+ * `slices` shares of the columns. */
 KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                     const vectors_plan plan) {
     __shared__ u64 scratch[STATE_WORDS * BLOCK];
@@ -367,7 +367,7 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
     const u32 chunks = (plan.pieces + JOIN_PIECES - 1) / JOIN_PIECES;
     const u64 tasks = works ? (u64)chunks * plan.slices : 0;
     for (u64 task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const u32 first = (u32)(task % chunks) * JOIN_PIECES;
+        const u32 first = (u32)(task / plan.slices) * JOIN_PIECES;
         for (u32 i = threadIdx.x; i < JOIN_PIECES; i += BLOCK)
             head[i] = first + i < plan.pieces ? ((const GLOBAL u32 *)(work + plan.heads))[first + i]
                                               : NO_PART;
@@ -381,7 +381,7 @@ KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                 (weight_at(start, origin, part) + length - 1) / plan.piece - piece + 1;
             const u32 width = join_width(count), strands = BLOCK / width;
             const u32 strand = threadIdx.x / width;
-            for (u64 begin = task / chunks * width; begin < vectors;
+            for (u64 begin = task % plan.slices * width; begin < vectors;
                  begin += (u64)plan.slices * width) {
                 const u64 nth = begin + threadIdx.x % width;
                 state a[VECTOR];
