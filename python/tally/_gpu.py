@@ -218,7 +218,10 @@ class _Results:
         self.p, self.key = p, (p.number, stream)
         self.waiting: list[tuple[Any, int, Any, int]] = []
         self.empty = p.backend.maker_of_empty(p.shape, p.name, p.number)
-        self.refill = self.make_many if p.values > 1 or p.room <= _SMALL_ROOM else self.make_one
+        #: How many results are made together: what waits keeps its workspace, so that of a large one there is one.
+        self.count = max(1, min(_AT_ONCE, _MOST_ROOM // p.room)) if p.size <= _MOST_WORK else 1
+        is_alone = p.values == 1 and (self.count == 1 or p.room > _SMALL_ROOM)
+        self.refill = self.make_one if is_alone else self.make_many
 
     def workspace(self) -> tuple[Any, int]:
         """Memory of any content and its address. The calls on a stream follow each other, so they share one workspace."""
@@ -237,11 +240,10 @@ class _Results:
     def make_many(self) -> None:
         p = self.p
         work, at = self.workspace()
-        count, room = max(1, min(_AT_ONCE, _MOST_ROOM // p.room)), p.room
-        values, address = p.backend.results(count * p.values, p.shape, room // p.values, p.name, p.number)
+        values, address = p.backend.results(self.count * p.values, p.shape, p.room // p.values, p.name, p.number)
         if p.gather is not None:
             values = [p.gather(*values[i:i + p.values]) for i in range(0, len(values), p.values)]
-        self.waiting.extend([(value, address + room * i, work, at) for i, value in enumerate(values)])
+        self.waiting.extend([(value, address + p.room * i, work, at) for i, value in enumerate(values)])
 
 
 #: (device, stream, bytes of workspace, result's dtype, shape and room, what gathers values) -> results for such calls.

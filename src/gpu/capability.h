@@ -40,7 +40,7 @@ struct capability {
         doubles; /* types for which it computes with doubles; programs in parts come behind one that always does */
     /* Types of elements that it adds up in floats, on devices whose doubles are fast, and slow: compiled with IN_FLOATS. */
     unsigned in_floats[2];
-    bool is_near; /* else it adds within a bound: compiled with NEAR */
+    bool is_near; /* other types' sums are plain, with a bound: compiled with NEAR */
     bool warps;   /* it needs warps, which blocks shaped like a CPU's lack */
 
     /* Its launches. */

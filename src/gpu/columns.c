@@ -115,7 +115,7 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
     const size_t columns = s->kept[s->keeps - 1].length;
     l->wide = true;
     const uint64_t wide = (uint64_t)queue->block * vector_of(l) * WIDE_ROWS(l); /* of a block */
-    /* Of few elements columns of their own keep more threads busy; but few rows have a kernel. */
+    /* Where elements are few, a column for each thread keeps more threads busy. Few rows have a kernel of their own. */
     const bool are_few = s->each > WIDE_ROWS(l) && s->results * s->each < queue_units(queue) * wide;
     l->wide = columns % (size_t)vector == 0 && s->reduced[0].x % vector == 0 &&
               (s->keeps == 1 || s->kept[0].x % vector == 0) && !are_few;

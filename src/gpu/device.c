@@ -393,9 +393,7 @@ static tally_status reduce_shown(struct gpu_device *d, const struct problem *p,
     struct gpu_memory *results = NULL;
     const size_t bytes = p->values * sizeof *result;
     tally_status s = problem_has(p, MONOID_TREE) ? source_check(p) : TALLY_OK;
-    if (s == TALLY_OK)
-        s = queue_reserve(queue, &queue->parts_work, &queue->parts_bytes,
-                          shown_workspace_whole(queue, p, in->n));
+    if (s == TALLY_OK) s = queue_reserve_parts(queue, shown_workspace_whole(queue, p, in->n));
     if (s == TALLY_OK) s = d->api->allocate(queue->gpu, bytes, &results);
     if (s == TALLY_OK) s = shown_enqueue_whole(queue, p, in, queue->parts_work, results);
     if (s == TALLY_OK) s = d->api->read(queue->gpu, result, results, 0, bytes);

@@ -84,7 +84,7 @@ static bool may_leave(const struct reduction *r) {
 }
 
 /* Has the strategy enqueue its launches, after clearing what has to be 0 before them: the bits of rows that it
- * leaves, or all words of one that is alone. Marks need none where there are words at all. */
+ * leaves, or all words of one that is alone. Marks are never cleared. */
 static tally_status follow(struct reduction *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;
     struct parts_run own = {.queue = queue,

@@ -49,3 +49,10 @@ tally_status queue_reserve(struct queue *queue, struct gpu_memory **buffer, size
     if (s == TALLY_OK) *has = bytes;
     return s;
 }
+
+tally_status queue_reserve_parts(struct queue *queue, size_t bytes) {
+    const bool is_new = !queue->parts_work || queue->parts_bytes < bytes;
+    const tally_status s = queue_reserve(queue, &queue->parts_work, &queue->parts_bytes, bytes);
+    if (s != TALLY_OK || !is_new || bytes == 0) return s;
+    return queue->api->fill(queue->gpu, queue->parts_work, 0, 0, bytes);
+}

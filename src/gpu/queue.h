@@ -100,6 +100,10 @@ void queue_forget(struct queue *queue);
 tally_status queue_reserve(struct queue *queue, struct gpu_memory **buffer, size_t *has,
                            size_t bytes);
 
+/* Reserves queue->parts_work for a reduction in parts. New memory is cleared: kernels look at marks of rows that nothing has
+ * written (kernels/parts.h). What they find does not matter, but tools that watch memory would call it a fault. */
+tally_status queue_reserve_parts(struct queue *queue, size_t bytes);
+
 /* Returns how many multiprocessors the device has, at least 1. */
 static inline unsigned queue_units(const struct queue *queue) {
     return queue->facts->units ? queue->facts->units : 1;

@@ -182,15 +182,8 @@ static tally_status read_outcome(struct queue *queue, struct parts_outcome *out)
     return s;
 }
 
-/* Reserves the workspace. New memory is cleared: kernels look at marks of rows that nothing has written (kernels/parts.h),
- * and what they find does not matter; but tools that watch memory would call it a fault. */
 static tally_status reserve_work(struct queue *queue, const struct shaped *s) {
-    const size_t bytes = (shown_workspace(queue, s) + 4095) / 4096 * 4096;
-    const bool is_new = !queue->parts_work || queue->parts_bytes < bytes;
-    tally_status status = queue_reserve(queue, &queue->parts_work, &queue->parts_bytes, bytes);
-    if (status == TALLY_OK && is_new)
-        status = queue->api->fill(queue->gpu, queue->parts_work, 0, 0, bytes);
-    return status;
+    return queue_reserve_parts(queue, (shown_workspace(queue, s) + 4095) / 4096 * 4096);
 }
 
 static void absorb(struct absence *known, const struct absence *more) {

@@ -1,6 +1,6 @@
 /*
- * single.h - rows of one element each. Their sums, means and extremes are that element and their norms its magnitude, so that
- * all are reduced by the kernels that take least: those whose every state says what its value is (capability.h).
+ * single.h - rows of one element each. Its sum, its mean and its maximum are the element itself, and its norms are its
+ * magnitude. So the kernels that take least time can reduce them all.
  */
 #ifndef TALLY_GPU_SINGLE_H
 #define TALLY_GPU_SINGLE_H

@@ -75,12 +75,13 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
  * a multiple of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
-/* Bytes of a row that is for a block where there are at most BLOCK_ROWS_ROUNDS rows for each block that the device runs at
- * once, as many as there are blocks in a launch; and where rows are many. */
-#define BLOCK_ROWS_LEAST  2048
-#define BLOCK_ROWS_MOST   65536
+/* Rows are few if there are at most so many for each block that the device runs at once. A launch has as many blocks. */
 #define BLOCK_ROWS_ROUNDS 3
-#define BLOCK_ROWS_LONG   16384
+/* Bytes of few rows that are for a block each (bench/model_shapes_gpu.py: 32 x 4096, 2048 x 4096); and the least of many
+ * rows (8192 x 8192, 4096 x 32000). */
+#define BLOCK_ROWS_LEAST 2048
+#define BLOCK_ROWS_MOST  65536
+#define BLOCK_ROWS_LONG  16384
 /* Minimum row length in bytes for rows separated by gaps. Shorter rows are copied together first (filled.h). */
 #define APART_BYTES 64
 /* The most elements of a row for `few_rows`, by the bytes of an element. */

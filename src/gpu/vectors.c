@@ -143,8 +143,8 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->absolute = run->plan.absolute;
 }
 
-/* Returns the blocks of `join_vectors`, `most` or a few less. Of few edges only the first share of the columns has work, so
- * that a block's tasks are not to be all of one share. */
+/* Returns the blocks of `join_vectors`, `most` or a few less. Where a part has few edges, only the first share of its columns
+ * has work. A grid that is 1 more than a multiple of `slices` gives each block tasks of all shares. */
 static unsigned grid_of_joins(uint64_t tasks, unsigned most, unsigned slices) {
     if (tasks <= most) return (unsigned)tasks;
     return most <= slices ? most : (most - 1) / slices * slices + 1;

@@ -102,8 +102,8 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
 #define HAS_COMPENSATED   0
 #define HAS_APPROXIMATE   0
 #define HAS_SQUARES       0
-/* Returns whether near sums can give a problem's values. */
-PURE u32 can_approximate(const VALUES *p) {
+/* Returns whether near sums of n elements can give a problem's values. */
+PURE u32 can_approximate(const VALUES *p, u64 n) {
     return 0;
 }
 #endif
@@ -290,8 +290,8 @@ INLINED u32 put_rows(piece_rows *r, GLOBAL u64 *work, GLOBAL u8 *out, const part
     u32 failed = 0;
     if (HAS_SQUARES || shorts)
         failed = votes_of(own < r->stop && r->owners >> (threadIdx.x % WARP) & 1 &&
-                          !put_approximate(work, out, p, own, r->mine, r->length, r->team, r->kept,
-                                           r->precision));
+                          !put_approximate(work, out, p, own, r->mine, r->length,
+                                           LANE_DEPTH(r->length, r->team), r->kept, r->precision));
     else if (own < r->stop)
         put_row(work, out, p, own, r->mine, r->length, r->kept);
     retry(failed, HAS_SQUARES ? (u32)(r->stop - r->row) : WARP / 2, &r->precision, &r->back);
@@ -340,7 +340,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
               : r.row < r.end               ? SHORT
                                             : NOTHING;
     r.stop = r.end;
-    if (HAS_SQUARES && can_approximate(&p->lower)) r.precision = APPROXIMATE;
+    if (HAS_SQUARES && can_approximate(&p->lower, 0)) r.precision = APPROXIMATE;
     UNROLL_NOT
     while (job != NOTHING) {
         if (job == SHORT) {
@@ -405,6 +405,9 @@ INLINED state merge_parts(state a, state b, u32 are_near) {
     return merge(a, b);
 }
 
+#define NEAR_TRIALS                                                                                \
+    3u /* rows that near sums may fail to decide before a block tries them no more */
+
 /* Rows of one length that are for a block each: its warps take a part of each row. */
 KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                   const parts_plan plan) {
@@ -416,8 +419,8 @@ KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
     const u32 part = (each + packs - 1) / packs * PACK;
     const u32 from = warp * part < each ? warp * part : each;
     const u32 n = each - from < part ? each - from : part;
-    const u32 may_be_near = HAS_SQUARES && can_approximate(&plan.lower);
-    u32 is_near = may_be_near, precision = PLAIN, strikes = 0;
+    u32 trials = HAS_SQUARES && can_approximate(&plan.lower, each) ? NEAR_TRIALS : 0;
+    u32 is_near = trials > 0, precision = PLAIN, strikes = 0;
     u64 row = blockIdx.x;
     UNROLL_NOT
     while (row < plan.rows.count) {
@@ -432,13 +435,15 @@ KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
                 all = merge_parts(all, of_warp[w], is_near);
             is_put = 1;
             if (HAS_SQUARES)
-                is_put = put_approximate(work, out, &plan, row, start, each, WARP_LOG, all,
+                is_put = put_approximate(work, out, &plan, row, start, each,
+                                         LANE_DEPTH(each, WARP_LOG) + WARPS, all,
                                          is_near ? APPROXIMATE : PLAIN);
             else
                 put_row(work, out, &plan, row, start, each, all);
         }
         __syncthreads();
-        is_near = is_put && may_be_near; /* or the same row again */
+        trials -= !is_put;
+        is_near = is_put && trials > 0; /* or the same row again */
         row += is_put ? gridDim.x : 0;
     }
 }

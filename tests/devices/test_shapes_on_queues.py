@@ -65,7 +65,7 @@ class Place:
         return made
 
     def enqueue(self, problem, shape, x, y, count, is_asked=True):
-        """The results' bits, and what became of the reduction: (status, at, value), where that is asked."""""
+        """The results' bits, and what became of the reduction: (status, at, value), where that is asked."""
         size = c_size_t()
         t.check(t.lib.tally_workspace_shaped(self.device, problem.c, byref(shape), byref(size)))
         work = self.put(np.full(size.value, 0xA5, np.uint8))

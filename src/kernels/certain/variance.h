@@ -157,13 +157,14 @@ PURE u32 near_sums_round(double sum, double square, u32 n, double depth, u32 has
         off = (count * square) * ((4 * depth + 16) * 0x1p-53) * r;
     }
     if (!(v > 4 * off)) return 0;
-    if (op == STD ||
-        op == NORM2) { /* |sqrt(V) - sqrt(v)| = |V - v| / (sqrt(V) + sqrt(v)), and V > 3/4 v */
+    /* |sqrt(V) - sqrt(v)| = |V - v| / (sqrt(V) + sqrt(v)). As V > 3/4 v, that is less than |V - v| / ((1 + sqrt(3/4)) sqrt(v)),
+     * and 1 / (1 + sqrt(3/4)) < 0.54. */
+    if (op == STD || op == NORM2) {
         v = square_root(v);
         off = 0.54 * off / v;
     }
-    off +=
-        v * (op == NORM2 || op == SUMSQ ? 0x1p-51 : 0x1p-50); /* a variance is a product of three */
+    /* The root, v - off and v + off are off by 2^-53 v each; a variance's product of three by some more. */
+    off += v * (op == NORM2 || op == SUMSQ ? 0x1p-51 : 0x1p-50);
     return rounds_the_same(v - off, v + off, to, bits);
 }
 

@@ -105,14 +105,17 @@ __device__ u32 put_near(GLOBAL u8 *out, const parts_plan *p, u64 row, u32 n, u32
 }
 #endif
 
-/* Writes a row's results, as put_row() does, from a state of a team of 2^t that may be approximate.
- * Returns whether the state determines them. */
+/* How many additions an element of a row of n goes through at most in a lane of a team of 2^t. */
+#define LANE_DEPTH(n, t) (((n) >> (t)) + 2 * PACK)
+
+/* Writes a row's results, as put_row() does, from a state that may be approximate: an element has then gone through `depth`
+ * additions, and up to five merges of lanes. Returns whether the state determines them. */
 __device__ u32 put_approximate(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row,
-                               u64 start, u32 n, u32 t, state s, u32 precision) {
+                               u64 start, u32 n, u32 depth, state s, u32 precision) {
 #if HAS_APPROXIMATE
     const u32 there = (u32)elements_of(work, p, row, n);
     const u32 is_near = HAS_SQUARES ? precision == APPROXIMATE : s.tag & TAG_APPROXIMATE;
-    if (there > 0 && is_near) return put_near(out, p, row, there, (n >> t) + 2 * PACK, s);
+    if (there > 0 && is_near) return put_near(out, p, row, there, depth, s);
 #endif
     put_row(work, out, p, row, start, n, s);
     return 1;

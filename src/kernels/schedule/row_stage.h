@@ -423,8 +423,9 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, GLOBAL u64 *work, GLOBAL 
         if (s->each == 0) in_packs = warp_votes(((s->skew + at) | length) % PACK) == 0;
         if (t == 0) { /* known to the compiler here */
             const state now = add_staged(s->x + at, length, 0, in_packs, s->base + at, precision);
-            failed = votes_of(is_there && !put_approximate(work, out, p, s->row + r, s->base + at,
-                                                           length, t, now, *precision));
+            failed = votes_of(is_there &&
+                              !put_approximate(work, out, p, s->row + r, s->base + at, length,
+                                               LANE_DEPTH(length, t), now, *precision));
             retry(failed, team / 2, precision, &back);
             if (failed != 0) g--; /* the same rows again */
             continue;
@@ -439,8 +440,9 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, GLOBAL u64 *work, GLOBAL 
         if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < s->count) continue;
         const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
         const u32 has_own = own < s->count && of_team <= (g & ((1u << t) - 1));
-        failed = votes_of(has_own && !put_approximate(work, out, p, s->row + own, s->base + kept_at,
-                                                      kept_n, t, kept, *precision));
+        failed =
+            votes_of(has_own && !put_approximate(work, out, p, s->row + own, s->base + kept_at,
+                                                 kept_n, LANE_DEPTH(kept_n, t), kept, *precision));
         retry(failed, WARP / 2, precision, &back);
         if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
     }

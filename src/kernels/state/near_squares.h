@@ -1,7 +1,7 @@
 /*
- * near_squares.h - sums of squares side by side, of floats of up to 32 bits, for norms: plain sums of doubles, and through how
- * many additions an element has gone at most. That bounds their error, and Ziv's rounding test says whether it matters
- * (certain/variance.h): hardly any sum of squares has a root half way between two floats.
+ * near_squares.h - sums of squares side by side, of floats of up to 32 bits, for norms. A sum is plain, of doubles. The state
+ * counts the additions that an element has gone through, at most: that bounds the error, and Ziv's rounding test says whether
+ * it matters (certain/variance.h). Hardly any sum of squares has a root half way between two floats.
  *
  * Before including this header, define VALUES, the type of the plan that says which values are wanted, and include widen.h,
  * doubles.h, certain/variance.h and schedule/units.h.
@@ -12,10 +12,11 @@
 #define STATE_WORDS 2
 #define NEVER_LOST  NULL
 #define PAD         1
-#define SPAN                                                                                       \
-    64u /* tiles whose sum is added to that of earlier ones: that is fewer additions for an element */
+/* Tiles of a span. The sums of spans are added up, so that an element of n tiles goes through 64 + n / 64 additions and not
+ * n. */
+#define SPAN 64u
 
-/* Squares of infinities and NaNs, and their sums, are what the norm is. */
+/* `square` is an infinity or a NaN where the norm is. */
 typedef struct state {
     double square;
     u32 depth;
@@ -85,6 +86,7 @@ INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, s
     UNROLL
     for (u32 v = 0; v < vector; v++) {
         a[v].square = k->earlier[v];
+        /* rows - 1 additions in a tile, one for each of its span's tiles, and one for each span; merge() adds one */
         a[v].depth = (vector > 1 ? TILE_ROWS : NARROW_ROWS) + tiles + k->spans;
     }
 }

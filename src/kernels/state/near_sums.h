@@ -167,16 +167,18 @@ SELDOM lowered lower_approximate(double sum, u32 tag, u32 n, u32 op, u32 to) {
     return r;
 }
 
-/* Returns whether near sums can give a problem's values: one, with squares, and a correction that is not far off. */
-PURE u32 can_approximate(const VALUES *p) {
+/* Returns whether near sums of n elements can give a problem's values: one, with squares, and a correction that is not far
+ * off. */
+PURE u32 can_approximate(const VALUES *p, u64 n) {
     const u32 op = p->value[0] & 255;
     u32 is_far = 0;
     ddof_of(p->ddof, p->exponent, &is_far);
-    return HAS_SQUARES && p->values == 1 && op != SUM && op != MEAN && !is_far;
+    return HAS_SQUARES && n < APPROXIMATE_MOST && p->values == 1 && op != SUM && op != MEAN &&
+           !is_far;
 }
 
 /* Returns whether near sums with squares of n elements determine the value; *bits are its bits. An element goes through
- * `depth` additions in a lane, and at most 5 merges. */
+ * `depth` additions, and at most 5 merges of lanes. */
 PURE u32 approximate_value_rounds(const VALUES *p, u32 to, const state *s, u32 n, u32 depth,
                                   u64 *bits) {
     const u32 op = p->value[0] & 255;
