@@ -113,9 +113,8 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
                        struct columns_layout *l) {
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
     const size_t columns = s->kept[s->keeps - 1].length;
-    l->wide = true;
-    const uint64_t wide = (uint64_t)queue->block * vector_of(l) * WIDE_ROWS(l); /* of a block */
-    /* Where elements are few, a column for each thread keeps more threads busy. Few rows have a kernel of their own. */
+    const uint64_t wide = (uint64_t)queue->block * (uint64_t)vector * WIDE_ROWS(l); /* of a block */
+    /* One column a thread keeps more threads busy where elements are few. The kernel for few rows takes wide units. */
     const bool are_few = s->each > WIDE_ROWS(l) && s->results * s->each < queue_units(queue) * wide;
     l->wide = columns % (size_t)vector == 0 && s->reduced[0].x % vector == 0 &&
               (s->keeps == 1 || s->kept[0].x % vector == 0) && !are_few;

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* What a value of one float is: X(asked, the same, its monoid, which extreme). A NaN of any payload gives the canonical one,
- * and -0 stays what it is. */
+/* SAME() lists operators for which another one gives the same bits of one float: X(asked, the other, its monoid, which
+ * extreme). All of them make the canonical NaN of a NaN, and none changes -0 but norms, which make +0 of it. */
 #define SAME(X)                                                                                    \
     X(TALLY_SUM, TALLY_MAX, MONOID_EXTREMES, WANT_GREATEST)                                        \
     X(TALLY_MEAN, TALLY_MAX, MONOID_EXTREMES, WANT_GREATEST)                                       \

@@ -466,7 +466,7 @@ def test_long_rows_of_wide_sums(device):
 
 @pytest.mark.parametrize("type", [*t.INTS, *t.FLOATS])
 def test_rows_of_one_element(type, device):
-    """Each of which is its own sum and mean, whatever it is: no such row is left to another kernel."""
+    """A float alone is its own sum and mean, whatever it is; also where that is an infinity, or next to the least."""
     rng = np.random.default_rng(SEED)
     for kind in some(KINDS, device, 2):
         x = elements(type, (601, 1), rng, kind)

@@ -1,8 +1,8 @@
 """Sums, means and norms of short floats without doubles (src/kernels/state/float_chains.h, float_sum.h, chains.h): the bits that
-the calling thread has, whose own tests hold it against oracles. Devices whose doubles are slow, or are said to be (doubles=slow), add
-up so; and all of them squares of columns of 16-bit floats that are not for a norm alone. The data are at the limits of
-what fits: exponents as far apart as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both
-signs, specials. TALLY_SEED gives others."""
+the calling thread has, whose own tests hold it against oracles. A device adds up in floats if its doubles are slow, or are said to
+be (doubles=slow). Squares of 16-bit floats in columns go so everywhere, but for a norm alone. The data are at the limits of what
+fits: exponents as far apart as chains reach and one further, windows that elements outgrow, sums that cancel, zeros of both signs,
+specials. TALLY_SEED gives others."""
 
 import random
 
