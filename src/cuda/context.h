@@ -44,6 +44,7 @@ struct gpu {
     struct gpu_facts facts;
     struct gpu_memory_list memory;
     struct gpu_cache cache;
+    struct graphs *graphs; /* graphs.h; NULL before launches are held back */
 };
 
 /* Begins a call: on success the context is current for this thread, and stays alive until cuda_end(), which

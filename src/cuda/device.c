@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "cuda/context.h"
 #include "cuda/errors.h"
+#include "cuda/graphs.h"
+#include "cuda/launch.h"
 #include "cuda/memory.h"
 #include "cuda/modules.h"
 
@@ -130,61 +132,33 @@ static void cuda_use(struct gpu *gpu, bool theirs, void *queue) {
 
 #define ARGUMENTS_MAX 32
 
-/* Notes that a program is about to be launched on a caller's stream, where the end of the launch cannot be
- * seen. In a stream that is being captured the launch becomes part of a graph, which may run at any time:
- * then the program stays until the struct gpu is closed. Needs the context to be current. */
-static void note_queue(struct gpu *gpu, struct gpu_program *program) {
-    int capturing = 1;
-    if (program->stays || gpu->queue == gpu->stream) return;
-    program->elsewhere = true;
-    if (cu.cuStreamIsCapturing(gpu->queue, &capturing) != CUDA_SUCCESS || capturing)
-        gpu_cache_stays(&gpu->cache, program);
-}
-
-static CUresult launch_early(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
-                             unsigned block, void **parameters) {
-    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                               .value.programmaticStreamSerializationAllowed = 1};
-    const CUlaunchConfig config = {.gridDimX = grid,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = block,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .hStream = gpu->queue,
-                                   .attrs = &early,
-                                   .numAttrs = 1};
-    return cu.cuLaunchKernelEx(&config, kernel->native, parameters, NULL);
-}
-
 static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                                 unsigned block, const struct gpu_argument *arguments,
                                 size_t count) {
     void *parameters[ARGUMENTS_MAX];
     if (count > ARGUMENTS_MAX)
         return fail(TALLY_EINVAL, "cuda:%zu: a kernel with %zu arguments", gpu->index, count);
+    if (graphs_take(gpu, kernel, grid, block, arguments, count)) return TALLY_OK;
     for (size_t i = 0; i < count; i++)
         parameters[i] =
             arguments[i].memory ? (void *)&arguments[i].memory->native : (void *)arguments[i].value;
-    TALLY_ASSERT(kernel->native);
-    tally_status status = cuda_enter(gpu);
+    tally_status status = graphs_flush(gpu);
+    if (status == TALLY_OK) status = cuda_enter(gpu);
     if (status) return status;
-    note_queue(gpu, kernel->program);
-    const CUresult error = kernel->program->begins_early
-                               ? launch_early(gpu, kernel, grid, block, parameters)
-                               : cu.cuLaunchKernel(kernel->native, grid, 1, 1, block, 1, 1, 0,
-                                                   gpu->queue, parameters, NULL);
-    return cuda_leave(gpu, error, "launching a kernel");
+    return cuda_leave(gpu, launch_kernel(gpu, kernel, grid, block, parameters),
+                      "launching a kernel");
 }
 
 static tally_status cuda_finish(struct gpu *gpu) {
-    tally_status status = cuda_enter(gpu);
+    tally_status status = graphs_flush(gpu);
+    if (status == TALLY_OK) status = cuda_enter(gpu);
     return status ? status
                   : cuda_leave(gpu, cu.cuStreamSynchronize(gpu->stream), "waiting for the device");
 }
 
 static tally_status cuda_mark(struct gpu *gpu, int which) {
-    tally_status status = cuda_enter(gpu);
+    tally_status status = graphs_flush(gpu);
+    if (status == TALLY_OK) status = cuda_enter(gpu);
     if (status) return status;
     status =
         cuda_leave(gpu, cu.cuEventRecord(gpu->marks[which != 0], gpu->stream), "marking a time");
@@ -220,6 +194,7 @@ static void clean_up(struct gpu *gpu) {
     gpu_ring_close(&gpu->ring);
     CUresult error = cuda_begin(gpu);
     const bool alive = error == CUDA_SUCCESS;
+    graphs_close(gpu, alive);
     if (alive && gpu->stream) keep_error(&error, cu.cuStreamSynchronize(gpu->stream));
     gpu_cache_close(&gpu->cache, gpu, alive ? module_unload_last : NULL);
     while ((memory = LIST_FIRST(&gpu->memory))) {
@@ -263,6 +238,8 @@ const struct gpu_api cuda_api = {
     .kernel = cuda_kernel,
     .use = cuda_use,
     .launch = cuda_launch,
+    .hold = graphs_hold,
+    .send = graphs_send,
     .finish = cuda_finish,
     .mark = cuda_mark,
     .elapsed = cuda_elapsed,

@@ -22,6 +22,9 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
 
 enum {
     CUDA_SUCCESS = 0,
@@ -97,6 +100,31 @@ typedef struct CUlaunchConfig {
     unsigned numAttrs;
 } CUlaunchConfig;
 
+/* A kernel in a graph. `extra`, `kern` and `ctx` stay 0. */
+typedef struct CUkernelNodeParams {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void **kernelParams, **extra;
+    void *kern, *ctx;
+} CUkernelNodeParams;
+/* A node of a graph: here always a kernel, whose type is 0. */
+typedef struct CUgraphNodeParams {
+    int type, reserved0[3];
+    union {
+        long long reserved1[29];
+        CUkernelNodeParams kernel;
+    } of;
+    long long reserved2;
+} CUgraphNodeParams;
+/* How a node depends on another: all 0, it begins when that has ended; as a launch that begins early
+ * does, with these two. */
+enum { CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1 };
+typedef struct CUgraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+/* A thread may do what captures into graphs forbid: nothing of it concerns them. */
+enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+
 /* The entry points: X(name, suffix, parameters); `suffix` is what newer versions of a call add to
  * its name. All of them are in drivers for CUDA 11.0. */
 #define CUDA_CALLS(X)                                                                              \
@@ -151,7 +179,19 @@ typedef struct CUlaunchConfig {
 /* Entry points that only later drivers have. */
 #define CUDA_LATER_CALLS(X)                                                                        \
     X(cuLaunchKernelEx, ,                                                                          \
-      (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
+      (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))        \
+    X(cuThreadExchangeStreamCaptureMode, , (int *mode))                                            \
+    X(cuGraphCreate, , (CUgraph * graph, unsigned flags))                                          \
+    X(cuGraphDestroy, , (CUgraph graph))                                                           \
+    X(cuGraphAddNode, _v2,                                                                         \
+      (CUgraphNode * node, CUgraph graph, const CUgraphNode *on, const CUgraphEdgeData *how,       \
+       size_t count, CUgraphNodeParams *what))                                                     \
+    X(cuGraphInstantiateWithFlags, ,                                                               \
+      (CUgraphExec * exec, CUgraph graph, unsigned long long flags))                               \
+    X(cuGraphExecKernelNodeSetParams, _v2,                                                         \
+      (CUgraphExec exec, CUgraphNode node, const CUkernelNodeParams *what))                        \
+    X(cuGraphLaunch, , (CUgraphExec exec, CUstream stream))                                        \
+    X(cuGraphExecDestroy, , (CUgraphExec exec))
 
 /* The loaded entry points. After driver_ready() has returned TALLY_OK all are set, but for the
  * later ones, which may be NULL. */

@@ -1,8 +1,10 @@
 /* memory.c - see memory.h. */
 #include "cuda/memory.h"
 
+#include "base/invariant.h"
 #include "base/status.h"
 #include "cuda/errors.h"
+#include "cuda/graphs.h"
 
 #include <stdio.h>
 
@@ -105,6 +107,7 @@ tally_status cuda_adopt(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_
 
 void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     if (!memory) return;
+    TALLY_ASSERT(!memory->ours || !graphs_has_held(gpu));
     give_back(gpu, memory);
     gpu_memory_drop(memory);
 }
@@ -115,9 +118,9 @@ void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
  * the range leaves the buffer. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
                                 size_t bytes) {
-    const tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
-    if (status) return status;
-    return cuda_enter(gpu);
+    tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
+    if (status == TALLY_OK) status = graphs_flush(gpu);
+    return status ? status : cuda_enter(gpu);
 }
 
 /* Makes the ring's memory and events. If one of them fails, frees the others and returns NULL. */

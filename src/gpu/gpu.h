@@ -124,6 +124,10 @@ struct gpu_api {
     /* A grid of `grid` blocks of `block` threads. */
     tally_status (*launch)(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments, size_t count);
+    /* Launches from hold() on may be put off until send(), or until anything else is asked for that comes after them on
+     * the queue: a machine can start several in the time of one. Errors may show up then. NULL: it puts nothing off. */
+    void (*hold)(struct gpu *gpu);
+    tally_status (*send)(struct gpu *gpu);
     tally_status (*finish)(struct gpu *gpu); /* waits for all that is under way */
     /* Device time, in seconds, of what is enqueued between mark(0) and mark(1); waits for it. */
     tally_status (*mark)(struct gpu *gpu, int which);

@@ -125,13 +125,11 @@ static bool is_one_launch(const struct queue *queue, const struct strategy *stra
            strategy->is_single(queue, s);
 }
 
-tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
+/* Does parts_enqueue() with a strategy, or NULL. */
+static tally_status enqueue(struct queue *queue, const struct parts_call *call,
+                            const struct strategy *strategy) {
     const struct shaped *shaped = call->s;
     struct reduction r = {.queue = queue, .c = call};
-    const bool few = few_takes(call);
-    if (few && shaped->each <= PARTS_FEW_CERTAIN) return few_enqueue(queue, call);
-    const struct strategy *strategy = choice_for(queue, shaped);
-    if (few && !is_one_launch(queue, strategy, shaped)) return few_enqueue(queue, call);
     parts_lay_out(queue, shaped, strategy, &r.l);
     reduction_plan(call, &r.l, &r.plan);
     if (r.l.marked) r.plan.left |= next_mark(queue) << PARTS_MARK_AT;
@@ -164,6 +162,16 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)
         s = part_launch(queue, PART_JOIN, parts_grid(queue, r.l.pieces - 1), joining, 5);
     return s;
+}
+
+tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
+    const struct shaped *shaped = call->s;
+    const bool few = few_takes(call);
+    if (few && shaped->each <= PARTS_FEW_CERTAIN) return few_enqueue(queue, call);
+    const struct strategy *strategy = choice_for(queue, shaped);
+    if (few && !is_one_launch(queue, strategy, shaped)) return few_enqueue(queue, call);
+    queue_hold(queue);
+    return queue_send(queue, enqueue(queue, call, strategy));
 }
 
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to) {

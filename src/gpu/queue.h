@@ -109,6 +109,17 @@ static inline unsigned queue_units(const struct queue *queue) {
     return queue->facts->units ? queue->facts->units : 1;
 }
 
+/* Begins launches that go to the device together (struct gpu_api, hold). */
+static inline void queue_hold(struct queue *queue) {
+    if (queue->api->hold) queue->api->hold(queue->gpu);
+}
+
+/* Ends them. Returns `status`, that of the launches until here, or the error that shows up now. */
+static inline tally_status queue_send(struct queue *queue, tally_status status) {
+    const tally_status sent = queue->api->send ? queue->api->send(queue->gpu) : TALLY_OK;
+    return status != TALLY_OK ? status : sent;
+}
+
 /* Arguments of a launch: by value, or a buffer, which may be NULL. */
 extern void *const queue_no_buffer;
 #define VALUE(v)                                                                                   \

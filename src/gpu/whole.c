@@ -401,9 +401,11 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
     if (head && s == TALLY_OK) {
         TALLY_PATH("a head");
         const uint32_t first = head->number * LAUNCH_HEAD;
+        queue_hold(queue);
         if (in->n > 0) s = fold_all(queue, p, l, in, queue->heads.memory, first, work);
         if (s == TALLY_OK)
             s = lower_all(queue, p, l, in->n, root, queue->heads.memory, first, l->head, results);
+        s = queue_send(queue, s);
         if (s != TALLY_OK) heads_give_up(head);
         return s;
     }

@@ -173,7 +173,8 @@ static void far_back(model_device *d, const struct own_teller *t, void *input, v
 static tally_status launch_on_pages(tally_own *own, struct own_teller *t) {
     const tally_own_launch *how = t->how;
     const tally_own_far *far = how->far;
-    const model_kernel kernel = {t->kernel->name, t->kernel->call, t->kernel->count};
+    const model_kernel kernel = {
+        .name = t->kernel->name, .call = t->kernel->call, .arguments = t->kernel->count};
     const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
                                   {own->object.dynamic.base, how->shared_bytes}};
     uint64_t length = how->length;
@@ -230,7 +231,8 @@ static tally_status launch(tally_own *own, struct own_teller *t, tally_type type
                            struct step_listener *listener, void *input, void *output) {
     const tally_own_launch *how = t->how;
     const size_t bytes = how->n * t->size, out_bytes = how->outputs * t->size;
-    const model_kernel kernel = {t->kernel->name, t->kernel->call, t->kernel->count};
+    const model_kernel kernel = {
+        .name = t->kernel->name, .call = t->kernel->call, .arguments = t->kernel->count};
     const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
                                   {own->object.dynamic.base, how->shared_bytes}};
     uint64_t length = how->length;

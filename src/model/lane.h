@@ -179,33 +179,49 @@ u64 model_cas_u64(u64 *p, u64 expected, u64 v);
 
 /* After a kernel's text: defines `static const model_kernel NAME_kernel`, given the types of the
  * kernel's parameters. */
-#define MODEL_KERNEL1(name, A)    MODEL_CALLER(name, 1, MODEL_ARG(A, 0))
-#define MODEL_KERNEL2(name, A, B) MODEL_CALLER(name, 2, MODEL_ARG(A, 0), MODEL_ARG(B, 1))
+#define MODEL_KERNEL1(name, A) MODEL_CALLER(name, 1, (MODEL_ARG(A, 0)), sizeof(A))
+#define MODEL_KERNEL2(name, A, B)                                                                  \
+    MODEL_CALLER(name, 2, (MODEL_ARG(A, 0), MODEL_ARG(B, 1)), sizeof(A), sizeof(B))
 #define MODEL_KERNEL3(name, A, B, C)                                                               \
-    MODEL_CALLER(name, 3, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2))
+    MODEL_CALLER(name, 3, (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2)), sizeof(A),          \
+                 sizeof(B), sizeof(C))
 #define MODEL_KERNEL4(name, A, B, C, D)                                                            \
-    MODEL_CALLER(name, 4, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3))
+    MODEL_CALLER(name, 4, (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3)),    \
+                 sizeof(A), sizeof(B), sizeof(C), sizeof(D))
 #define MODEL_KERNEL5(name, A, B, C, D, E)                                                         \
-    MODEL_CALLER(name, 5, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
-                 MODEL_ARG(E, 4))
+    MODEL_CALLER(                                                                                  \
+        name, 5,                                                                                   \
+        (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3), MODEL_ARG(E, 4)),     \
+        sizeof(A), sizeof(B), sizeof(C), sizeof(D), sizeof(E))
 #define MODEL_KERNEL6(name, A, B, C, D, E, F)                                                      \
-    MODEL_CALLER(name, 6, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
-                 MODEL_ARG(E, 4), MODEL_ARG(F, 5))
+    MODEL_CALLER(name, 6,                                                                          \
+                 (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),              \
+                  MODEL_ARG(E, 4), MODEL_ARG(F, 5)),                                               \
+                 sizeof(A), sizeof(B), sizeof(C), sizeof(D), sizeof(E), sizeof(F))
 #define MODEL_KERNEL7(name, A, B, C, D, E, F, G)                                                   \
-    MODEL_CALLER(name, 7, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
-                 MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6))
+    MODEL_CALLER(name, 7,                                                                          \
+                 (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),              \
+                  MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6)),                              \
+                 sizeof(A), sizeof(B), sizeof(C), sizeof(D), sizeof(E), sizeof(F), sizeof(G))
 #define MODEL_KERNEL8(name, A, B, C, D, E, F, G, H)                                                \
-    MODEL_CALLER(name, 8, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
-                 MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6), MODEL_ARG(H, 7))
+    MODEL_CALLER(name, 8,                                                                          \
+                 (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),              \
+                  MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6), MODEL_ARG(H, 7)),             \
+                 sizeof(A), sizeof(B), sizeof(C), sizeof(D), sizeof(E), sizeof(F), sizeof(G),      \
+                 sizeof(H))
 #define MODEL_KERNEL9(name, A, B, C, D, E, F, G, H, I)                                             \
-    MODEL_CALLER(name, 9, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
-                 MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6), MODEL_ARG(H, 7),               \
-                 MODEL_ARG(I, 8))
+    MODEL_CALLER(name, 9,                                                                          \
+                 (MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),              \
+                  MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6), MODEL_ARG(H, 7),              \
+                  MODEL_ARG(I, 8)),                                                                \
+                 sizeof(A), sizeof(B), sizeof(C), sizeof(D), sizeof(E), sizeof(F), sizeof(G),      \
+                 sizeof(H), sizeof(I))
 #define MODEL_ARG(T, i) *(T *)arguments[i]
-#define MODEL_CALLER(name, count, ...)                                                             \
+#define MODEL_CALLER(name, count, values, ...)                                                     \
     MODEL_UNSEEN static void name##_call(void *const *arguments) {                                 \
-        name(__VA_ARGS__);                                                                         \
+        name values;                                                                               \
     }                                                                                              \
-    static const model_kernel name##_kernel = {#name, name##_call, count}
+    static const size_t name##_bytes[] = {__VA_ARGS__};                                            \
+    static const model_kernel name##_kernel = {#name, name##_call, count, name##_bytes}
 
 #endif

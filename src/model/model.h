@@ -41,7 +41,8 @@ typedef enum model_status {
 typedef struct model_kernel {
     const char *name;
     void (*call)(void *const *arguments); /* arguments[i] points at the i-th argument */
-    unsigned arguments;                   /* how many there are */
+    unsigned arguments;                   /* how many there are, ... */
+    const size_t *bytes;                  /* ... and the size of each */
 } model_kernel;
 
 typedef struct model_device model_device;

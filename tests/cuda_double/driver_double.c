@@ -55,11 +55,12 @@ EXPORTED size_t tally_cuda_double_holders(void);
 EXPORTED size_t tally_cuda_double_depth(void);
 /* and how many failures TALLY_CUDA_DOUBLE_FAIL has brought about so far. */
 EXPORTED size_t tally_cuda_double_failures(void);
-/* How many launches and fills there have been. */
+/* How many launches of kernels, of graphs, and fills there have been; a graph's kernels count as launches, too. */
 EXPORTED size_t tally_cuda_double_launches(void);
+EXPORTED size_t tally_cuda_double_graphs(void);
 EXPORTED size_t tally_cuda_double_fills(void);
 
-enum { DEVICES_MAX = 4, CONTEXTS_MAX = 2 * DEVICES_MAX, STACK_MAX = 8 };
+enum { DEVICES_MAX = 4, CONTEXTS_MAX = 2 * DEVICES_MAX, STACK_MAX = 8, NODES_MAX = 8 };
 
 /* Something that a stream is yet to do: a copy from the host or from the device, or else a fill. */
 struct work {
@@ -71,8 +72,15 @@ struct work {
     STAILQ_ENTRY(work) link;
 };
 
+/* A kernel of a graph, with arguments of its own. */
+struct CUgraphNode_st {
+    const model_kernel *kernel;
+    unsigned grid, block;
+    void **arguments;
+};
+
 struct object {
-    enum { MEMORY, HOST, STREAM, EVENT, MODULE } kind;
+    enum { MEMORY, HOST, STREAM, EVENT, MODULE, GRAPH, EXEC } kind;
     char *address; /* MEMORY, HOST */
     size_t bytes;
     bool mapped;                         /* HOST: kernels see it */
@@ -83,6 +91,9 @@ struct object {
     struct object *stream;               /* where it was recorded */
     unsigned long upto;                  /* after which work */
     const struct model_program *program; /* MODULE */
+    unsigned nodes;                      /* GRAPH, EXEC */
+    struct CUgraphNode_st node[NODES_MAX];
+    struct object *graph; /* EXEC: what it was made of */
     LIST_ENTRY(object) link;
 };
 
@@ -97,11 +108,12 @@ static struct device {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all of the above */
 static bool initialised;
-static size_t object_count, failure_count, launch_count, fill_count;
+static size_t object_count, failure_count, launch_count, graph_count, fill_count;
 static unsigned captures; /* streams that are being captured */
 static char fault_text[512];
 static _Thread_local struct device *stack[STACK_MAX]; /* contexts; the last is current */
 static _Thread_local unsigned depth;
+static _Thread_local bool relaxed; /* what the thread does is none of the captures' concern */
 
 /* ---- Failures, injected and real ------------------------------------------------------------ */
 
@@ -160,10 +172,10 @@ static bool upsets_captures(const char *name) {
     static const char calls[] = " cuMemAlloc_v2 cuMemFree_v2 cuMemHostAlloc cuMemFreeHost "
                                 "cuModuleLoadData cuModuleUnload cuStreamSynchronize "
                                 "cuEventSynchronize cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 "
-                                "cuCtxSynchronize ";
+                                "cuCtxSynchronize cuGraphInstantiateWithFlags ";
     char word[64];
     snprintf(word, sizeof word, " %s ", name);
-    return captures > 0 && strstr(calls, word);
+    return captures > 0 && !relaxed && strstr(calls, word);
 }
 
 /* The same within a context: *out is its device. */
@@ -326,6 +338,12 @@ static struct object *add(struct device *d, struct object object) {
     return o;
 }
 
+static void free_arguments(const struct CUgraphNode_st *node) {
+    for (unsigned i = 0; i < node->kernel->arguments; i++)
+        free(node->arguments[i]);
+    free(node->arguments);
+}
+
 static void drop(struct object *o) {
     if (o->kind == HOST && !o->mapped) free(o->address);
     while (o->kind == STREAM && !STAILQ_EMPTY(&o->put_off)) {
@@ -333,6 +351,8 @@ static void drop(struct object *o) {
         STAILQ_REMOVE_HEAD(&o->put_off, link);
         free(w);
     }
+    for (unsigned i = 0; i < o->nodes; i++)
+        free_arguments(&o->node[i]);
     LIST_REMOVE(o, link);
     object_count--;
     free(o);
@@ -371,6 +391,10 @@ size_t tally_cuda_double_failures(void) {
 
 size_t tally_cuda_double_launches(void) {
     return looked_at(&launch_count);
+}
+
+size_t tally_cuda_double_graphs(void) {
+    return looked_at(&graph_count);
 }
 
 size_t tally_cuda_double_fills(void) {
@@ -940,4 +964,137 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **p
     return cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
                           c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, parameters,
                           extra);
+}
+
+/* ---- Graphs ------------------------------------------------------------------------------------ */
+
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    const int before = relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : 0;
+    const CUresult result = called(__func__);
+    if (result == CUDA_SUCCESS) {
+        relaxed = *mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+        *mode = before;
+    }
+    return done(result);
+}
+
+static void *copied(const void *from, size_t bytes) {
+    void *copy = malloc(bytes);
+    if (!copy) abort();
+    memcpy(copy, from, bytes);
+    return copy;
+}
+
+/* Returns a node with copies of the arguments, as the driver makes them. */
+static struct CUgraphNode_st node_of(const model_kernel *kernel, unsigned grid, unsigned block,
+                                     void *const *arguments) {
+    struct CUgraphNode_st node = {.kernel = kernel, .grid = grid, .block = block};
+    node.arguments = calloc(kernel->arguments, sizeof *node.arguments);
+    if (!node.arguments) abort();
+    for (unsigned i = 0; i < kernel->arguments; i++)
+        node.arguments[i] = copied(arguments[i], kernel->bytes[i]);
+    return node;
+}
+
+static struct CUgraphNode_st node_of_params(const CUkernelNodeParams *p) {
+    return node_of((const model_kernel *)(const void *)p->func, p->gridDimX, p->blockDimX,
+                   p->kernelParams);
+}
+
+static bool is_plain(const CUkernelNodeParams *p) {
+    return p->gridDimY == 1 && p->gridDimZ == 1 && p->blockDimY == 1 && p->blockDimZ == 1 &&
+           p->sharedMemBytes == 0 && !p->extra && !p->kern && !p->ctx;
+}
+
+CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    if (result == CUDA_SUCCESS && flags != 0) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *graph = (CUgraph)(void *)add(d, (struct object){.kind = GRAPH});
+    return done(result);
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    struct object *o = result ? NULL : find(d, graph, GRAPH);
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) drop(o);
+    return done(result);
+}
+
+/* Adds a kernel behind the last one: other graphs are not made here. */
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *on,
+                           const CUgraphEdgeData *how, size_t count, CUgraphNodeParams *what) {
+    struct device *d;
+    CUresult result = called_in("cuGraphAddNode", &d);
+    struct object *o = result ? NULL : find(d, graph, GRAPH);
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS &&
+        (o->nodes == NODES_MAX || what->type != 0 || !is_plain(&what->of.kernel) ||
+         count != (o->nodes > 0) || (count > 0 && *on != &o->node[o->nodes - 1]) ||
+         (count > 0 && how->from_port != how->type)))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        o->node[o->nodes] = node_of_params(&what->of.kernel);
+        *node = &o->node[o->nodes++];
+    }
+    return done(result);
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    struct object *o = result ? NULL : find(d, graph, GRAPH);
+    if (result == CUDA_SUCCESS && (!o || flags != 0)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        struct object *made = add(d, (struct object){.kind = EXEC, .graph = o, .nodes = o->nodes});
+        for (unsigned i = 0; i < o->nodes; i++)
+            made->node[i] =
+                node_of(o->node[i].kernel, o->node[i].grid, o->node[i].block, o->node[i].arguments);
+        *exec = (CUgraphExec)(void *)made;
+    }
+    return done(result);
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUkernelNodeParams *what) {
+    struct device *d;
+    CUresult result = called_in("cuGraphExecKernelNodeSetParams", &d);
+    struct object *o = result ? NULL : find(d, exec, EXEC);
+    if (result == CUDA_SUCCESS && (!o || !find(d, o->graph, GRAPH) || !is_plain(what)))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        struct CUgraphNode_st *own = &o->node[node - o->graph->node];
+        free_arguments(own);
+        *own = node_of_params(what);
+    }
+    return done(result);
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+    struct device *d;
+    CUresult result = called_on(__func__, stream, &d);
+    const struct object *o = result ? NULL : find(d, exec, EXEC);
+    if (result == CUDA_SUCCESS && (!o || ((struct object *)(void *)stream)->captured))
+        result = CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < o->nodes; i++) {
+        const model_launch launch = {.kernel = o->node[i].kernel,
+                                     .grid = o->node[i].grid,
+                                     .block = o->node[i].block,
+                                     .arguments = o->node[i].arguments};
+        result = of_model(d, model_run(d->model, &launch, NULL));
+        launch_count++;
+    }
+    graph_count++;
+    return done(result);
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    struct object *o = result ? NULL : find(d, exec, EXEC);
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) drop(o);
+    return done(result);
 }

@@ -10,7 +10,8 @@
 #include <stdatomic.h>
 
 static struct cuda_driver driver;
-static size_t (*objects)(void), (*launches)(void), (*fills)(void);
+static size_t (*objects)(void), (*launches)(void), (*graphs)(void), (*fills)(void);
+static void (*capture)(CUstream stream, bool on);
 static CUcontext context;
 static CUstream stream;
 
@@ -26,7 +27,9 @@ static int load_double(void **state) {
     if (!library) return 1;
     load(library, "tally_cuda_double_objects", &objects);
     load(library, "tally_cuda_double_launches", &launches);
+    load(library, "tally_cuda_double_graphs", &graphs);
     load(library, "tally_cuda_double_fills", &fills);
+    load(library, "tally_cuda_double_capture", &capture);
 #define LOAD(name, suffix, parameters) load(library, #name #suffix, &driver.name);
     CUDA_CALLS(LOAD)
 #undef LOAD
@@ -309,13 +312,187 @@ static void test_what_rows_cost(void **state) {
     close_caller(&c);
 }
 
+/* ---- Calls that come again (src/cuda/graphs.h) --------------------------------------------------- */
+
+enum { RESULTS = 260, EACH = 12, ARRAYS = 2 };
+
+/* Sums of rows, or of columns, of two arrays; the 8th and 9th sums are found by `fold` only. */
+struct repeated {
+    tally_device *device;
+    CUdeviceptr x[ARRAYS], out[ARRAYS], work;
+    size_t bytes;
+    float *host[ARRAYS];
+    tally_shape shape;
+    size_t length[2];
+    int along, across; /* from an element of a sum to the next one, and from a sum to the next */
+};
+
+static const tally_problem float_sum = {.op = TALLY_SUM, .type = TALLY_F32};
+
+static float *make_floats(const struct repeated *r, int of) {
+    float *x = malloc(sizeof(float) * RESULTS * EACH);
+    assert_non_null(x);
+    for (int i = 0; i < RESULTS * EACH; i++)
+        x[i] = (float)((i * (of + 3)) % 11 - 5);
+    for (int k = 7; k <= 8; k++) {
+        x[k * r->across + 3 * r->along] = 3e38f;
+        x[k * r->across + 4 * r->along] = -3e38f;
+    }
+    return x;
+}
+
+static void open_repeated(struct repeated *r, bool are_rows) {
+    *r = (struct repeated){.along = are_rows ? 1 : RESULTS, .across = are_rows ? EACH : 1};
+    r->length[0] = are_rows ? RESULTS : EACH;
+    r->length[1] = are_rows ? EACH : RESULTS;
+    r->shape =
+        (tally_shape){.cut = TALLY_AXES, .dims = 2, .length = r->length, .axes = are_rows ? 2 : 1};
+    assert_int_equal(tally_open("cuda:0", &r->device), TALLY_OK);
+    assert_int_equal(tally_workspace_shaped(r->device, &float_sum, &r->shape, &r->bytes), TALLY_OK);
+    assert_int_equal(driver.cuMemAlloc(&r->work, r->bytes), 0);
+    assert_int_equal(driver.cuMemsetD8Async(r->work, 0x5a, r->bytes, stream), 0);
+    for (int i = 0; i < ARRAYS; i++) {
+        r->host[i] = make_floats(r, i);
+        assert_int_equal(driver.cuMemAlloc(&r->x[i], sizeof(float) * RESULTS * EACH), 0);
+        assert_int_equal(driver.cuMemAlloc(&r->out[i], sizeof(float) * RESULTS), 0);
+        driver.cuMemcpyHtoDAsync(r->x[i], r->host[i], sizeof(float) * RESULTS * EACH, stream);
+    }
+    assert_int_equal(driver.cuStreamSynchronize(stream), 0);
+}
+
+static void close_repeated(struct repeated *r) {
+    for (int i = 0; i < ARRAYS; i++) {
+        free(r->host[i]);
+        driver.cuMemFree(r->x[i]);
+        driver.cuMemFree(r->out[i]);
+    }
+    driver.cuMemFree(r->work);
+    tally_close(r->device);
+}
+
+static tally_status call_again(const struct repeated *r, int i, CUstream on) {
+    void *out[] = {(void *)(uintptr_t)r->out[i]};
+    const tally_shaped_call call = {.shape = &r->shape,
+                                    .x = (void *)(uintptr_t)r->x[i],
+                                    .workspace = (void *)(uintptr_t)r->work,
+                                    .workspace_bytes = r->bytes,
+                                    .queue = on,
+                                    .out = out};
+    return tally_enqueue_shaped(r->device, &float_sum, &call);
+}
+
+/* Makes a call, and looks at its sums, which doubles hold but for what cancels. Until then they are wiped. */
+static void check_again(const struct repeated *r, int i, CUstream on) {
+    float got[RESULTS];
+    assert_int_equal(driver.cuMemsetD8Async(r->out[i], 0x5a, sizeof got, on), 0);
+    assert_int_equal(call_again(r, i, on), TALLY_OK);
+    assert_int_equal(driver.cuStreamSynchronize(on), 0);
+    assert_int_equal(driver.cuMemcpyDtoHAsync(got, r->out[i], sizeof got, on), 0);
+    assert_int_equal(driver.cuStreamSynchronize(on), 0);
+    for (int k = 0; k < RESULTS; k++) {
+        double sum = 0;
+        for (int j = 0; j < EACH; j++) {
+            const float x = r->host[i][k * r->across + j * r->along];
+            sum += fabsf(x) < 1e9f ? x : 0;
+        }
+        assert_true(got[k] == (float)sum);
+    }
+}
+
+/* Calls with several launches go as graphs after a while, each with its own arguments; on every stream for itself, and
+ * not where a stream is captured. */
+static void test_goes_as_graphs(void **state) {
+    (void)state;
+    for (int are_rows = 0; are_rows < 2; are_rows++) {
+        struct repeated r;
+        CUstream other;
+        const size_t had = objects();
+        open_repeated(&r, are_rows);
+        assert_int_equal(driver.cuStreamCreate(&other, 1), 0);
+        const size_t before = graphs();
+        for (int i = 0; i < 30; i++)
+            check_again(&r, i % ARRAYS, stream);
+        const size_t alone = graphs() - before;
+        assert_true(alone > 10 && alone < 30);
+        for (int i = 0; i < 20; i++)
+            check_again(&r, i % ARRAYS, i % 3 ? stream : other);
+        assert_true(graphs() - before > alone);
+        const size_t now = graphs();
+        capture(stream, true);
+        for (int i = 0; i < 20; i++)
+            assert_int_equal(call_again(&r, i % ARRAYS, stream), TALLY_OK);
+        for (int i = 0; i < 20; i++) /* beside the captured one */
+            assert_int_equal(call_again(&r, i % ARRAYS, other), TALLY_OK);
+        capture(stream, false);
+        assert_true(graphs() - now < 20);
+        check_again(&r, 1, stream);
+        driver.cuStreamDestroy(other);
+        close_repeated(&r);
+        assert_int_equal(objects(), had);
+    }
+}
+
+/* Where a graph cannot be made, set or launched, its kernels are launched, or the call says what is wrong; and the next
+ * ones are right. */
+static void test_goes_without_graphs(void **state) {
+    static const char *const calls[] = {"cuGraphCreate",
+                                        "cuGraphAddNode",
+                                        "cuGraphInstantiateWithFlags",
+                                        "cuGraphExecKernelNodeSetParams",
+                                        "cuThreadExchangeStreamCaptureMode",
+                                        "cuStreamIsCapturing",
+                                        "cuGraphLaunch"};
+    (void)state;
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++)
+        for (int which = 1; which <= 12; which += which < 3 ? 1 : 4) {
+            struct repeated r;
+            char rule[64];
+            const size_t had = objects();
+            open_repeated(&r, true);
+            snprintf(rule, sizeof rule, "%s:%d:2", calls[c], which);
+            setenv("TALLY_CUDA_DOUBLE_FAIL", rule, 1);
+            for (int i = 0; i < 14; i++) {
+                const tally_status s = call_again(&r, i % ARRAYS, stream);
+                assert_true(s == TALLY_OK || (s == TALLY_ENOMEM && c == 6));
+            }
+            unsetenv("TALLY_CUDA_DOUBLE_FAIL");
+            for (int i = 0; i < ARRAYS; i++)
+                check_again(&r, i, stream);
+            close_repeated(&r);
+            assert_int_equal(objects(), had);
+        }
+}
+
+/* A call on more streams than graphs are kept: the ones that were not called for longest lose theirs. */
+static void test_keeps_some_graphs(void **state) {
+    enum { STREAMS = 300, KEPT = 256 };
+    CUstream streams[STREAMS];
+    struct repeated r;
+    (void)state;
+    open_repeated(&r, true);
+    for (int i = 0; i < STREAMS; i++)
+        assert_int_equal(driver.cuStreamCreate(&streams[i], 1), 0);
+    const size_t had = objects();
+    for (int i = 0; i < STREAMS; i++)
+        for (int k = 0; k < 12; k++)
+            assert_int_equal(call_again(&r, k % ARRAYS, streams[i]), TALLY_OK);
+    const size_t made = objects() - had; /* a graph is two */
+    assert_true(made > KEPT && made <= 2 * KEPT);
+    const size_t before = graphs();
+    check_again(&r, 0, streams[STREAMS - 1]);
+    assert_int_equal(graphs() - before, 1);
+    for (int i = 0; i < STREAMS; i++)
+        driver.cuStreamDestroy(streams[i]);
+    check_again(&r, 1, stream);
+    close_repeated(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits_for_nobody),
-        cmocka_unit_test(test_keeps_heads_clean),
-        cmocka_unit_test(test_runs_out_of_heads),
-        cmocka_unit_test(test_what_a_call_costs),
-        cmocka_unit_test(test_what_rows_cost),
+        cmocka_unit_test(test_waits_for_nobody),    cmocka_unit_test(test_keeps_heads_clean),
+        cmocka_unit_test(test_runs_out_of_heads),   cmocka_unit_test(test_what_a_call_costs),
+        cmocka_unit_test(test_what_rows_cost),      cmocka_unit_test(test_goes_as_graphs),
+        cmocka_unit_test(test_goes_without_graphs), cmocka_unit_test(test_keeps_some_graphs),
         cmocka_unit_test(test_stays_lost), /* the last one: the stream goes with the context */
     };
     return cmocka_run_group_tests(tests, load_double, NULL);
