@@ -26,7 +26,7 @@ def compare(x, op):
     graphs, results = [], []
     for doubles in DOUBLES:
         tally._arrays.Operand.spec = property(lambda self: f"cuda:{self.number},doubles={doubles}")
-        tally._gpu.clear_cache()
+        tally._repeated.clear_cache()
         results.append(ours(x, axis=axis))
         graphs.append(graph_of(lambda: ours(x, axis=axis), times))
     graphs.append(graph_of(lambda: theirs(x, dim=axis), times))

@@ -661,6 +661,11 @@ typedef struct tally_call {
 TALLY_API tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
                                      const tally_call *call);
 
+/* Returns whether what is enqueued on a queue goes into a graph now, to be done later and perhaps many times (CUDA's
+ * stream capture): who keeps memory for results must then not hand out what others may get again. 1 also where that
+ * cannot be told; 0 for devices without such graphs. Any thread may ask. */
+TALLY_API int tally_queue_is_captured(tally_device *device, void *queue);
+
 /* As tally_reduce_shaped(), of arrays that already lie on the device, and to results there: x, y, out[] and the
  * shape's offsets, ids and mask are memory as tally_reduce_resident() has it; the array out[] itself, lengths and
  * strides are the host's. Waits until the results are there. Where an offset or an id is wrong the line

@@ -42,11 +42,10 @@ struct key {
 struct entry {
     uint64_t hash; /* 0: the entry is free */
     struct key key;
-    PyObject *prepared;     /* of Problem.prepare() */
-    PyObject *is_capturing; /* is_capturing(): the stream's work goes into a graph */
-    PyObject *results;      /* a list of (result, its address, workspace, its address) */
-    PyObject *refill;       /* refill(): adds to that list */
-    int is_masked;          /* the second tensor is the mask */
+    PyObject *prepared; /* of Problem.prepare() */
+    PyObject *results;  /* a list of (result, its address, workspace, its address) */
+    PyObject *refill;   /* refill(): adds to that list */
+    int is_masked;      /* the second tensor is the mask */
 };
 
 struct call_cache {
@@ -238,7 +237,6 @@ static void hold(const struct entry *e, void (*change)(PyObject *)) {
         if (e->key.more[i]) change(e->key.more[i]);
     }
     change(e->prepared);
-    change(e->is_capturing);
     change(e->results);
     change(e->refill);
 }
@@ -259,7 +257,7 @@ static void clear_entry(struct entry *e) {
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Returns whether function(argument), or function() for NULL, is false. An exception counts as true, and is cleared. */
+/* Returns whether function(argument) is false. An exception counts as true, and is cleared. */
 static int is_false(PyObject *function, PyObject *argument) {
     PyObject *value = PyObject_CallFunctionObjArgs(function, argument, NULL);
     const int truth = value ? PyObject_IsTrue(value) : -1;
@@ -274,7 +272,7 @@ static int can_launch(const struct core *core, const struct entry *e, PyObject *
         if (Py_TYPE(arguments[i]) == core->tensor_type &&
             !is_false(core->calls->is_negated, arguments[i]))
             return 0;
-    return is_false(e->is_capturing, NULL);
+    return !core_is_captured(e->prepared, e->key.call.stream);
 }
 
 /* Takes a result from those that wait. Returns NULL if there is none, with or without an exception. */
@@ -335,7 +333,7 @@ static int are_constants(const struct key *key, PyTypeObject *type) {
     return 1;
 }
 
-/* _cache_call(function, names, arguments, prepared, is_capturing, results, refill, is_masked): adds the entry
+/* _cache_call(function, names, arguments, prepared, results, refill, is_masked): adds the entry
  * of a call of the Python function with these arguments, the last of which have names (None: none has). */
 PyObject *core_cache_call(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
@@ -343,9 +341,9 @@ PyObject *core_cache_call(PyObject *module, PyObject *arguments) {
     struct entry made = {.hash = 0};
     uint64_t address[TENSORS];
     int f = 0;
-    if (!PyArg_ParseTuple(arguments, "OOO!OOO!Op", &function, &names, &PyTuple_Type, &all,
-                          &made.prepared, &made.is_capturing, &PyList_Type, &made.results,
-                          &made.refill, &made.is_masked))
+    if (!PyArg_ParseTuple(arguments, "OOO!OO!Op", &function, &names, &PyTuple_Type, &all,
+                          &made.prepared, &PyList_Type, &made.results, &made.refill,
+                          &made.is_masked))
         return NULL;
     const Py_ssize_t count = PyTuple_Size(all);
     while (f < FUNCTIONS && core->general[f] != function)
@@ -440,7 +438,6 @@ int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream) {
 int core_visit_calls(struct core *core, visitproc visit, void *arg) {
     struct call_cache *cache = core->calls;
     for (int i = 0; cache && i < ENTRIES; i++) {
-        Py_VISIT(cache->entry[i].is_capturing);
         Py_VISIT(cache->entry[i].results);
         Py_VISIT(cache->entry[i].refill);
     }

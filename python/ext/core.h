@@ -145,6 +145,8 @@ struct addresses {
 };
 /* Launches a reduction of Problem.prepare(). Returns -1 with an exception. */
 int core_launch_at(PyObject *prepared, const struct addresses *at);
+/* Returns whether a queue of the prepared reduction's device is captured into a graph, also where that cannot be told. */
+int core_is_captured(PyObject *prepared, void *queue);
 PyObject *core_launch(PyObject *module, PyObject *arguments);
 
 /* Add the types of problem.c, state.c and tensor.c to the module. Return -1 with an

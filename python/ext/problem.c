@@ -479,6 +479,11 @@ int core_launch_at(PyObject *prepared, const struct addresses *at) {
     return -1;
 }
 
+int core_is_captured(PyObject *prepared, void *queue) {
+    const struct prepared *a = PyCapsule_GetPointer(prepared, "prepared");
+    return !a || tally_queue_is_captured(a->device, queue);
+}
+
 /* launch(prepared, x, y, mask, workspace, queue, out, outcome): addresses, 0 for none; out is a tuple of them. */
 PyObject *core_launch(PyObject *module, PyObject *arguments) {
     unsigned long long x, y, mask, workspace, queue, outcome;

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._gpu import checked
+from ._checks import checked
 from ._functions import PUBLIC as _PUBLIC
 from ._operators import Operator
 from ._parts import group, reduce, segment

@@ -171,6 +171,10 @@ def name_of(kind: str) -> str:
     return "bfloat16" if kind == "bf16" else DTYPE[kind].name
 
 
+#: The types by the names of their dtypes.
+KINDS = {name_of(kind): kind for kind in DTYPE}
+
+
 def complex_of(kind: str) -> str:
     """The complex type whose parts have a floating type, or the narrowest that holds them."""
     return COMPLEX.get(kind, "c64")

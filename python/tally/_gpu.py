@@ -9,34 +9,27 @@ the result is then 0, and `tally.checked()` is for who wants to hear of it.
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import functools
 import inspect
 import math
-import struct
 import sys
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, NO_IDENTITY, Call, bits_of, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
+from ._arguments import CHOICES, KINDS, NO_IDENTITY, Call, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
     shown_type, values_of, way_of
-from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layout, Layouts, Operand, address_of, as_reals, beside_axis, check_torch, \
-    dask_array_of, dlpack_device, is_torch, layouts, wrap_numpy
+from ._arrays import DTYPE, FLOATS, PART, Layout, Operand, address_of, as_reals, beside_axis, check_torch, dask_array_of, dlpack_device, \
+    is_torch, layouts, wrap_numpy
 from ._arrow import Memory
 from ._backend import Backend
+from ._checks import RESULT, check_elements, check_fits, check_statuses, checked, pending
 from ._products import products
+from ._repeated import call_on_tensor, is_whole, note_prepared, plan_whole, prepare_along
 
 _CUDA = 2
-_KINDS = {name_of(kind): kind for kind in DTYPE}
-_SIZE = {kind: dtype.itemsize for kind, dtype in DTYPE.items()}
-_RESULT = 16  # bytes of a tally_result and of a tally_outcome, both with their status at byte 8
 _OUTCOME = 256  # bytes in front of a workspace for a tally_outcome; what lies behind stays aligned
-_NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
-#: Operators on floats for which one row of so many bytes takes less time than a whole array: a block reduces it, and rounds.
-_QUICK_AS_ROW = ("mean", "norm2", "sumsq", "var", "std")
-_ROW_BYTES = range(1 << 11, (1 << 16) + 1)
 
 #: All addresses from 1 on, of which layouts are parts.
 _SPACE = np.asarray(Memory(1, (1 << 63) - 2, "|u1"))
@@ -68,12 +61,12 @@ def as_gpu_array(x: Any, device: str | None = None) -> Operand:
         raise NotImplementedError(f"arrays of {type(x).__module__} on a GPU are not reduced there: copy it to the host, or "
                                   "hand it to PyTorch or CuPy by DLPack")
     name = backend.name(x)
-    if name not in _KINDS:
+    if name not in KINDS:
         raise TypeError(f"tally does not reduce {name} on a GPU")
-    kind, (address, shape, strides, number) = _KINDS[name], backend.layout(x)
+    kind, (address, shape, strides, number) = KINDS[name], backend.layout(x)
     if len(shape) > _LAYOUT_DIMS:
         raise NotImplementedError(f"arrays of more than {_LAYOUT_DIMS} dimensions on a GPU, not {len(shape)}: reshape it")
-    layout = np.ndarray(shape, DTYPE[kind], _SPACE, max(0, address - 1), tuple([s * _SIZE[kind] for s in strides]))
+    layout = np.ndarray(shape, DTYPE[kind], _SPACE, max(0, address - 1), tuple([s * DTYPE[kind].itemsize for s in strides]))
     return Operand(layout, kind, True, wrap_numpy, False, backend, x, number)
 
 
@@ -133,234 +126,7 @@ def _is_jax(a: Any) -> bool:
     return type(a).__module__.partition(".")[0] in ("jax", "jaxlib") and is_on_gpu(a)
 
 
-# ---- Errors that only the elements show ------------------------------------------------------------------------------
-
-
-def _check_statuses(backend: Any, memory: Any, what: tuple[tuple[str, str], ...], is_outcome: bool) -> None:
-    """Raises what one outcome says, or the statuses of results in memory, _RESULT bytes for each of `what`."""
-    for i, (op, kind) in enumerate(what):
-        at, status, value = struct.unpack("=Qii", backend.to_host(memory[_RESULT * i:_RESULT * (i + 1)]))
-        if status == 0:
-            continue
-        if is_outcome and value < 0:
-            raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
-        where, (op, kind) = (f"result {at}: ", what[value]) if is_outcome else ("", (op, kind))
-        if kind != "u64":
-            raise OverflowError(f"{where}the exact {op} does not fit {kind}")
-        raise ValueError(f"result {at} has no elements, so there is no {op}" if is_outcome else
-                         f"attempt to get {op} of an empty sequence")
-
-
-def _check_fits(backend: Any, fits: Any, text: str) -> None:
-    """Raises if an integer does not fit what it was brought to."""
-    if not all(backend.to_host(fits)):
-        raise OverflowError(text)
-
-
-def _check_elements(backend: Any, has: Any, op: str) -> None:
-    """Raises if a result has no elements."""
-    there = backend.to_host(has)
-    if not all(there):
-        raise ValueError(f"result {there.index(0)} has no elements, so there is no {op}")
-
-
-_checks: contextvars.ContextVar[list[Callable[[], None]] | None] = contextvars.ContextVar("tally_checks", default=None)
-
-
-@contextlib.contextmanager
-def checked() -> Iterator[None]:
-    """A with statement behind which calls on GPU arrays are known to have been right.
-
-    A call on an array on a GPU does not wait, so it cannot raise what only the elements say: that an exact integer does
-    not fit its type, that a segment has no least element, that an offset falls or an id lies outside. Such a result is
-    0. At the end of this statement everything that was asked in it is waited for, and the first such error is raised.
-
-    Examples
-    --------
-    >>> with tally.checked():
-    ...     total = tally.sum([1, 2, 3])
-    """
-    checks: list[Callable[[], None]] = []
-    token = _checks.set(checks)
-    _core._defer_checks(1)
-    try:
-        yield
-    finally:
-        _core._defer_checks(-1)
-        _checks.reset(token)
-    for check in checks:
-        check()
-
-
-# ---- The cache of calls ----------------------------------------------------------------------------------------------
-
-
-class _Prepared(NamedTuple):
-    """A reduction that can be launched again, to a new tensor: for tensors of the same types, shapes, strides and device."""
-
-    backend: Any
-    number: int  # the device's
-    prepared: Any  # of Problem.prepare()
-    size: int  # bytes of workspace
-    name: str  # the result's dtype, ...
-    shape: tuple[int, ...]  # ... its shape, ...
-    room: int  # ... and the bytes of all values
-    values: int  # how many values there are, ...
-    gather: Callable[..., Any] | None  # ... and what makes one result of several
-    has_mask: bool
-
-
-class _Results:
-    """Results that wait to be written by calls on one stream, each with its address, its workspace and that one's address.
-    Large results are made one at a time, small ones together."""
-
-    def __init__(self, p: _Prepared, stream: int):
-        self.p, self.key = p, (p.number, stream)
-        self.waiting: list[tuple[Any, int, Any, int]] = []
-        self.empty = p.backend.maker_of_empty(p.shape, p.name, p.number)
-        #: How many results are made together: what waits keeps its workspace, so that of a large one there is one.
-        self.count = max(1, min(_AT_ONCE, _MOST_ROOM // p.room)) if p.size <= _MOST_WORK else 1
-        is_alone = p.values == 1 and (self.count == 1 or p.room > _SMALL_ROOM)
-        self.refill = self.make_one if is_alone else self.make_many
-
-    def workspace(self) -> tuple[Any, int]:
-        """Memory of any content and its address. The calls on a stream follow each other, so they share one workspace."""
-        shared, size = _workspaces.get(self.key), self.p.size
-        if shared is None or shared[2] < size:
-            work = self.p.backend.empty((size,), "uint8", self.p.number)
-            shared = work, self.p.backend.address(work), size
-            if size <= _MOST_WORK:
-                _workspaces[self.key] = shared
-        return shared[:2]
-
-    def make_one(self) -> None:
-        value = self.empty()
-        self.waiting.append((value, self.p.backend.address(value), *self.workspace()))
-
-    def make_many(self) -> None:
-        p = self.p
-        work, at = self.workspace()
-        values, address = p.backend.results(self.count * p.values, p.shape, p.room // p.values, p.name, p.number)
-        if p.gather is not None:
-            values = [p.gather(*values[i:i + p.values]) for i in range(0, len(values), p.values)]
-        self.waiting.extend([(value, address + p.room * i, work, at) for i, value in enumerate(values)])
-
-
-#: (device, stream, bytes of workspace, result's dtype, shape and room, what gathers values) -> results for such calls.
-_results: dict[tuple[Any, ...], _Results] = {}
-#: (device, stream) -> a workspace, its address and its bytes.
-_workspaces: dict[tuple[int, int], tuple[Any, int, int]] = {}
-_MOST_RESULTS = 32
-_MOST_WORK = 1 << 25  # bytes of a shared workspace
-_AT_ONCE = 64  # results that are made together, or fewer: the last of them that is alive keeps them all, ...
-_MOST_ROOM = 1 << 18  # ... which are so many bytes together at most
-_SMALL_ROOM = _MOST_ROOM // 8  # bytes of a result: more than that is made by itself
-
-
-def clear_cache() -> None:
-    """Empties the cache of calls, and frees what was kept for them."""
-    _results.clear()
-    _workspaces.clear()
-    _core._clear_calls()
-
-
-class _Made:
-    """A call on PyTorch's tensors that is made the general way."""
-
-    def __init__(self, x: Any, more: tuple[Any, ...]) -> None:
-        self.x, self.more = x, more
-        self.value: Any = None  # of the last reduction, and ...
-        self.prepared: _Prepared | None = None  # ... how that is launched again
-
-    def has(self, t: Operand | None) -> bool:
-        return t is None or any(a is t.there for a in self.more)
-
-
-_made: contextvars.ContextVar[_Made | None] = contextvars.ContextVar("tally_made", default=None)
-
-
-def _call_on_tensor(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, *more: Any) -> Any:
-    """Returns function(x, *more), the last of whose arguments have names, for a tensor of PyTorch's; and adds the call to the
-    cache (ext/call_cache.c)."""
-    first = len(more) - len(names or ())
-    positional, named = more[:first], dict(zip(names or (), more[first:]))
-    if not x.is_cuda or _checks.get() is not None or (backend := _backend("torch")).is_capturing():
-        return function(x, *positional, **named)
-    made = _Made(x, more)
-    token = _made.set(made)
-    try:
-        value = function(x, *positional, **named)
-    finally:
-        _made.reset(token)
-    p = made.prepared
-    if p is not None and value is made.value:
-        stream = backend.stream(p.number)
-        key = (p.number, stream, p.size, p.name, p.shape, p.room, p.gather)
-        if key not in _results and len(_results) >= _MOST_RESULTS:
-            clear_cache()
-        results = _results.setdefault(key, _Results(p, stream))
-        _core._cache_call(function, names, (x, *more), p.prepared, backend.is_capturing, results.waiting, results.refill,
-                          p.has_mask)
-    return value
-
-
-def _prepare(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value: Any,
-             gather: Callable[..., Any] | None = None) -> None:
-    """Notes how a reduction that has just been made is launched again: to one value for each result, or to several of one
-    dtype that are gathered."""
-    made, mask = _made.get(), call.mask
-    if made is None or made.x is not t.there or not (made.has(y) and made.has(mask)) or 0 in t.shape or t.type in PART:
-        return
-    name, *others = (name_of(shown_type(*what, t.type)) for what in values_of(p))
-    if any(other != name for other in others) or None not in (y, mask):
-        return
-    made.value = value
-    shape = tuple((value if gather is None else value[0]).shape)
-    arrays = layouts(t, y, mask)
-    if _is_whole(p, t.type, call.axes, arrays):
-        room = _RESULT
-        prepared, size, _ = _plan(p, t.type, t.array.size, t.spec)
-    else:
-        room = -(-math.prod(shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
-        prepared, size = _prepared_along(p, t.spec, call.axes, arrays, None, room)[:2]
-    values = 1 + len(others)
-    made.prepared = _Prepared(t.backend, t.number, prepared, size, name, shape, room * values, values, gather, mask is not None)
-
-
 # ---- The backends ----------------------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=1024)
-def _plan(p: _core.Problem, element: str, n: int, spec: str) -> tuple[Any, int, tuple[str, ...]]:
-    """How values of a whole array are asked for: what is launched, bytes of workspace, and the values' dtypes."""
-    prepared, size = p.prepare(n, None, None, 0, None, spec, _RESULT)[:2]
-    return prepared, size, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p))
-
-
-def _prepared_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: Layouts, parts: tuple[Any, ...] | None,
-                    apart: int) -> tuple[Any, int, int, int, int]:
-    """Prepares a reduction along axes. It leaves out dimensions of length 1 if there are too many for the engine."""
-    x, y, mask = arrays
-    if x.ndim > MOST_DIMS:
-        lone = tuple(d for d, n in enumerate(x.shape) if n == 1)
-        if x.ndim - len(lone) > MOST_DIMS:
-            raise NotImplementedError(f"arrays on a GPU have at most {MOST_DIMS} dimensions longer than 1")
-        axes = tuple(d - sum(l < d for l in lone) for d in axes if d not in lone)
-        x, y, mask = x.squeeze(lone), None if y is None else y.squeeze(lone), None if mask is None else mask.squeeze(lone)
-    return p.prepare(x, y, mask, bits_of(axes), parts, spec, apart)
-
-
-def _is_whole(p: _core.Problem, element: str, axes: tuple[int, ...], arrays: Layouts) -> bool:
-    """Return whether there is one result, of elements that lie side by side in an order that will do; and no row is quicker."""
-    x, y, mask = arrays
-    if mask is not None or any(n != 1 and d not in axes for d, n in enumerate(x.shape)):
-        return False
-    ops, in_order = [op for op, _ in values_of(p)], x.flags.c_contiguous
-    if in_order and element in FLOATS and x.nbytes in _ROW_BYTES and all(op in _QUICK_AS_ROW for op in ops):
-        return False
-    flat = in_order or (not any(op in _NEEDS_ORDER for op in ops) and
-                        x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d])).flags.c_contiguous)
-    return flat and (y is None or y.strides == x.strides)
 
 
 class _Rows:
@@ -451,32 +217,32 @@ class Gpu(Backend):
 
     def launch_whole(self, p: _core.Problem, t: Operand, x: Layout, y: Layout | None = None) -> list[Any]:
         """The values of all elements, as arrays of no dimensions. x: those of t, or their parts."""
-        number, (prepared, size, names) = t.number, _plan(p, t.type, x.size, t.spec)
+        number, (prepared, size, names) = t.number, plan_whole(p, t.type, x.size, t.spec)
         work = self.empty((size,), "uint8", number)
         if len(names) == 1:
-            results = self.empty((_RESULT // _SIZE[_KINDS[names[0]]],), names[0], number)
+            results = self.empty((RESULT // DTYPE[KINDS[names[0]]].itemsize,), names[0], number)
             values = [results[0]]
         else:
-            results = self.empty((_RESULT * len(names),), "uint8", number)
-            values = [self.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(names)]
+            results = self.empty((RESULT * len(names),), "uint8", number)
+            values = [self.view(results[RESULT * i:RESULT * (i + 1)], name)[0] for i, name in enumerate(names)]
         _core.launch(prepared, address_of(x), address_of(y), 0, self.address(work), self.stream(number),
                      (self.address(results),), 0)
-        checks = _checks.get()
+        checks = pending.get()
         if checks is not None:
-            checks.append(functools.partial(_check_statuses, self, self.view(results, "uint8"), values_of(p), False))
+            checks.append(functools.partial(check_statuses, self, self.view(results, "uint8"), values_of(p), False))
         return values
 
     def launch(self, p: _core.Problem, prepared: tuple[Any, int, int, int, int], number: int, outs: Sequence[Any]) -> None:
         """Launches a reduction, as Problem.prepare() has it."""
         what, size, x, y, mask = prepared
-        checks = _checks.get()
+        checks = pending.get()
         # (Of minmax nothing can go wrong, and nothing is written of it.)
         work = (self.empty if checks is None else self.zeros)((size + _OUTCOME,), "uint8", number)
         at = self.address(work)
         _core.launch(what, x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
                      0 if checks is None else at)
         if checks is not None:
-            checks.append(functools.partial(_check_statuses, self, work, values_of(p), True))
+            checks.append(functools.partial(check_statuses, self, work, values_of(p), True))
 
     def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, is_swapped: bool = False) -> list[Any]:
         """The values of a problem along axes, as new arrays. `y`: the second array of a dot product, of t's shape;
@@ -486,13 +252,13 @@ class Gpu(Backend):
         of_parts = way == "parts"
         names = [name_of(complex_of(kind) if of_parts else shown_type(op, kind, t.type)) for op, kind in what]
         arrays, axes = as_reals(way, layouts(t, y, call.mask), call.axes, is_swapped)
-        if not of_parts and call.means is None and _is_whole(p, t.type, axes, arrays):
+        if not of_parts and call.means is None and is_whole(p, t.type, axes, arrays):
             values = self.launch_whole(p, t, *arrays[:2])
             lengths = result_shape(shape, call.axes, call.keepdims)
             return [v.reshape(lengths) for v in values] if lengths else values
         outs = [self.empty(result_shape(shape, call.axes, call.keepdims), name, t.number) for name in names]
         parts = None if call.means is None else ("means", np.atleast_1d(as_gpu_array(call.means).array).view(np.float64))
-        self.launch(p, _prepared_along(p, t.spec, axes, arrays, parts, 0), t.number, outs)
+        self.launch(p, prepare_along(p, t.spec, axes, arrays, parts, 0), t.number, outs)
         return outs
 
     def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
@@ -510,7 +276,7 @@ class Gpu(Backend):
                 both = as_gpu_array(self.stacked_with(value, initial))
                 value = self.along(p, both, Call((0,)))[0]
             elif call.out is call.wanted is call.means is None and call.is_repeatable:
-                _prepare(p, t, call, y, value)
+                note_prepared(p, t, call, y, value)
         return self.deliver(op, value, "", t, call)
 
     def several(self, p: _core.Problem, t: Operand, call: Call, gather: Callable[..., Any]) -> Any:
@@ -521,7 +287,7 @@ class Gpu(Backend):
             results = self._filled(values_of(p), results, counts, t, None)
         value = gather(*(self.deliver(op, result, "", t, call) for (op, _), result in zip(values_of(p), results)))
         if call.mask is call.out is call.wanted is None:
-            _prepare(p, t, call, None, value, gather)
+            note_prepared(p, t, call, None, value, gather)
         return value
 
     def deliver(self, op: str, value: Any, kind: str, t: Operand, call: Call) -> Any:
@@ -532,7 +298,7 @@ class Gpu(Backend):
 
     def _converted(self, op: str, value: Any, kind: str) -> Any:
         """Exact integers of 64 bits as another type, where those that do not fit it are 0; reals as complex numbers."""
-        from_ = _KINDS[self.name(value)]
+        from_ = KINDS[self.name(value)]
         if from_ == kind or from_ == "bool":
             return value
         if kind in PART or kind in FLOATS:
@@ -543,16 +309,16 @@ class Gpu(Backend):
         least = 0 if from_ == "u64" else int(limits.min)
         number = self.view(value, "int64")
         fits = (number >= least) & (number <= min(int(limits.max), (1 << 63) - 1))
-        checks = _checks.get()
+        checks = pending.get()
         if checks is not None:
-            checks.append(functools.partial(_check_fits, self, fits, f"the exact {op} does not fit {name_of(kind)}"))
+            checks.append(functools.partial(check_fits, self, fits, f"the exact {op} does not fit {name_of(kind)}"))
         return self.cast(self.where(fits, number, 0), name_of(kind))
 
     def _write_out(self, out: Any, value: Any, t: Operand, op: str) -> Any:
         place = self.beside(out, t, "out=")
         if tuple(out.shape) != tuple(value.shape):
             raise ValueError(f"out= has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
-        from_, to = _KINDS[self.name(value)], place.type
+        from_, to = KINDS[self.name(value)], place.type
 
         def rank(kind: str) -> int:
             return 0 if kind == "bool" else 1 if kind[0] == "u" else 2 if kind[0] == "i" else 3 if kind in FLOATS else 4
@@ -625,7 +391,7 @@ class Gpu(Backend):
                   is_filled: bool = False) -> list[Any]:
         """Segments or groups along an axis; the mask is of one dimension, that of the axis. `is_filled`: an index of nothing is
         no error."""
-        token = _checks.set(None if is_filled else _checks.get())
+        token = pending.set(None if is_filled else pending.get())
         try:
             lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
             outs = [self.empty(lengths, name_of(shown_type(op, kind, t.type)), t.number) for op, kind in values_of(p)]
@@ -633,14 +399,14 @@ class Gpu(Backend):
             self.launch(p, p.prepare(t.array, None, there, 1 << axis, parts, t.spec, 0), t.number, outs)
             return outs
         finally:
-            _checks.reset(token)
+            pending.reset(token)
 
     def _filled(self, what: Sequence[tuple[str, str]], results: list[Any], counts: Any, t: Operand, fill: Any) -> list[Any]:
         """Put `fill`, or 0, where a result of no elements has no value. `counts` is how many elements each result has, in an
         array that is broadcast to the results."""
-        has, checks = counts >= 1, _checks.get()
+        has, checks = counts >= 1, pending.get()
         if fill is None and checks is not None:
-            checks.append(functools.partial(_check_elements, self, has, next(op for op, _ in what if op in NO_IDENTITY)))
+            checks.append(functools.partial(check_elements, self, has, next(op for op, _ in what if op in NO_IDENTITY)))
         filled = []
         for (op, kind), result in zip(what, results):
             if op in NO_IDENTITY:
@@ -669,7 +435,7 @@ class Torch(Gpu):
         #: Returns whether a graph captures the stream; it may run beside the stream later.
         self.is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing",
                                                         torch.cuda.is_current_stream_capturing)
-        _core._tensor_type(torch.Tensor, _call_on_tensor, self.stream)
+        _core._tensor_type(torch.Tensor, functools.partial(call_on_tensor, self), self.stream)
 
     def layout(self, x: Any) -> tuple[int, Strides, Strides, int]:
         if x.is_neg() or x.is_conj():
@@ -687,17 +453,20 @@ class Torch(Gpu):
 
     def results(self, count: int, shape: Strides, room: int, name: str, number: int) -> tuple[list[Any], int]:
         """Tensors of a shape, in `room` bytes each, and the first one's address. One that is written later is no news to
-        what autograd has kept of another (`data`)."""
-        each, most = math.prod(shape), room // _SIZE[_KINDS[name]]
+        what autograd has kept of another: each counts its own versions."""
+        each, most = math.prod(shape), room // DTYPE[KINDS[name]].itemsize
         is_inference = self.torch.is_inference_mode_enabled()
         with self.torch.inference_mode(False) if is_inference else contextlib.nullcontext():
-            memory = self.empty((count, *shape) if each == most else (count, most), name, number)
-            rows = memory if each == most else memory[:, :each].reshape(count, *shape)
-            return [result.data for result in rows.unbind()], self.address(memory)
+            if shape and each == most:
+                memory = self.empty((count * shape[0], *shape[1:]), name, number)
+                return self.torch.unsafe_split(memory, shape[0]), self.address(memory)
+            memory = self.empty((count, most), name, number)
+            return [result.data for result in memory[:, :each].reshape(count, *shape).unbind()], self.address(memory)
 
     def maker_of_empty(self, shape: Strides, name: str, number: int) -> Callable[[], Any]:
         """What makes an empty tensor, in less time than empty() takes."""
-        return functools.partial(self.torch.empty, shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
+        strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
+        return functools.partial(self.empty((1,), name, number).new_empty_strided, shape, strides)
 
     def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
         return getattr(self.torch, how)(*arguments, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))

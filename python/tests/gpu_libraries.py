@@ -295,6 +295,11 @@ class TorchTensor(Array):
     def unbind(self):
         return [self[i] for i in range(len(self.layout))]
 
+    def new_empty_strided(self, shape, strides):
+        made = self.make(self.memory.driver, shape, self.layout.dtype)
+        assert [s // made.layout.itemsize for s in made.layout.strides] == list(strides)
+        return made
+
     def contiguous(self):
         return self if self.layout.flags.c_contiguous else self.copy_of(self.host())
 
@@ -341,6 +346,7 @@ def make_torch(driver):
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
         full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
+        unsafe_split=lambda x, size: [x[i:i + size] for i in range(0, len(x.layout), size)],
         inference_mode=Context, is_inference_mode_enabled=lambda: False,
         zeros=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(0),
         arange=lambda n, dtype, device: TorchTensor.make(driver, (n,), dtype.numpy).set(np.arange(n)),

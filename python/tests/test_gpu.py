@@ -4,6 +4,8 @@ that library. With PyTorch and CuPy where there is a device; else with stand-ins
     LD_LIBRARY_PATH=build/tests/cuda_double/lib python -m pytest python/tests/test_gpu.py
 """
 
+import ctypes
+import functools
 import inspect
 import sys
 import types
@@ -12,7 +14,8 @@ import numpy as np
 import pytest
 
 import tally
-from tally import _gpu
+from tally import _gpu, _repeated
+import gpu_libraries
 from gpu_libraries import BFLOAT16, find
 
 FUNCTIONS = ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax", "any", "all", "count_nonzero", "norm", "sumsq",
@@ -24,7 +27,7 @@ def gpu(request, monkeypatch):
     library = find(request.param, monkeypatch)
     if library is None:
         pytest.skip("no CUDA device, nor its double")
-    caches = (_gpu._backend.cache_clear, _gpu.clear_cache)
+    caches = (_gpu._backend.cache_clear, _repeated.clear_cache)
     for clear in caches:
         clear()
     yield library
@@ -136,7 +139,7 @@ def test_calls_that_are_asked_again(gpu, rng):
         with pytest.warns(RuntimeWarning):
             tally.var(gpu.there(x[0, 0, :1]), ddof=1)
     if gpu.name == "torch":
-        assert 0 < _gpu._core._cached_calls() <= 256 and len(_gpu._results) <= _gpu._MOST_RESULTS
+        assert 0 < _gpu._core._cached_calls() <= 256 and len(_repeated._results) <= _repeated._MOST_RESULTS
 
 
 @pytest.fixture(params=["table", "methods"])
@@ -148,10 +151,39 @@ def by_python(gpu, request, monkeypatch):
         pytest.skip("calls on this library's arrays are not cached, or tensors have the table")
     if request.param == "methods":
         monkeypatch.delattr(gpu.module.Tensor, "__dlpack_c_exchange_api__")
-    general, library = _gpu._call_on_tensor, _gpu._backend("torch")
+    library = _gpu._backend("torch")
+    general = functools.partial(_repeated.call_on_tensor, library)
     _gpu._core._tensor_type(gpu.module.Tensor, lambda *arguments: calls.append(1) or general(*arguments), library.stream)
     yield calls
     _gpu._core._tensor_type(gpu.module.Tensor, general, library.stream)
+
+
+def test_a_call_into_a_graph_goes_by_python(gpu, rng, by_python, monkeypatch):
+    """Its result must come from the library's memory for graphs, not from results that wait."""
+    x = numbers(rng, (40, 30), "f4")
+    if gpu.is_real:
+        there, graph = gpu.there(x), gpu.module.cuda.CUDAGraph()
+        for _ in range(20):
+            tally.sum(there, axis=1)
+        before = len(by_python)
+        with gpu.module.cuda.graph(graph):
+            got = [tally.sum(there, axis=1) for _ in range(20)]
+        graph.replay()
+    else:
+        driver = gpu_libraries.the_driver()
+        there = gpu.there(x)
+        for _ in range(20):
+            tally.sum(there, axis=1)
+        before, mode = len(by_python), ctypes.c_int(2)
+        monkeypatch.setattr(gpu_libraries.Memory, "__del__", lambda self: None)  # (which would wait)
+        driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+        driver.cu.tally_cuda_double_capture(driver.stream, True)
+        got = [tally.sum(there, axis=1) for _ in range(20)]
+        driver.cu.tally_cuda_double_capture(driver.stream, False)
+        driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+    assert len(by_python) == before + 20
+    for value in got:
+        same(gpu, value, tally.sum(x, axis=1))
 
 
 def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):

@@ -149,6 +149,12 @@ static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsi
                       "launching a kernel");
 }
 
+static bool cuda_is_captured(struct gpu *gpu, void *queue) {
+    if (cuda_begin(gpu) != CUDA_SUCCESS) return true;
+    const bool is = launch_is_captured(queue);
+    return cuda_end(gpu, CUDA_SUCCESS) != CUDA_SUCCESS || is;
+}
+
 static tally_status cuda_finish(struct gpu *gpu) {
     tally_status status = graphs_flush(gpu);
     if (status == TALLY_OK) status = cuda_enter(gpu);
@@ -237,6 +243,7 @@ const struct gpu_api cuda_api = {
     .build = cuda_build,
     .kernel = cuda_kernel,
     .use = cuda_use,
+    .is_captured = cuda_is_captured,
     .launch = cuda_launch,
     .hold = graphs_hold,
     .send = graphs_send,

@@ -166,16 +166,10 @@ static struct known_graph *find(struct graphs *g) {
     return oldest;
 }
 
-/* Returns whether a caller captures the queue; also where that cannot be told. */
-static bool is_captured(const struct gpu *gpu) {
-    int captured = 1;
-    return cu.cuStreamIsCapturing(gpu->queue, &captured) != CUDA_SUCCESS || captured;
-}
-
 /* Launches what is held as a graph. Returns false, having launched nothing, where it has none. */
 static bool launch_graph(struct gpu *gpu, CUresult *error) {
     struct graphs *g = gpu->graphs;
-    if (g->held.count < 2 || !has_graphs() || is_captured(gpu)) return false;
+    if (g->held.count < 2 || !has_graphs() || launch_is_captured(gpu->queue)) return false;
     struct known_graph *k = find(g);
     k->last = ++g->call;
     if (!k->exec && (k->has_failed || k->calls++ < CALLS)) return false;

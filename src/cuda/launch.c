@@ -3,15 +3,18 @@
 
 #include "base/invariant.h"
 
+bool launch_is_captured(CUstream queue) {
+    int captured = 1;
+    return cu.cuStreamIsCapturing(queue, &captured) != CUDA_SUCCESS || captured;
+}
+
 /* Notes that a program is about to be launched on a caller's stream, where the end of the launch cannot be
  * seen. In a stream that is being captured the launch becomes part of a graph, which may run at any time:
  * then the program stays until the struct gpu is closed. Needs the context to be current. */
 static void note_queue(struct gpu *gpu, struct gpu_program *program) {
-    int capturing = 1;
     if (program->stays || gpu->queue == gpu->stream) return;
     program->elsewhere = true;
-    if (cu.cuStreamIsCapturing(gpu->queue, &capturing) != CUDA_SUCCESS || capturing)
-        gpu_cache_stays(&gpu->cache, program);
+    if (launch_is_captured(gpu->queue)) gpu_cache_stays(&gpu->cache, program);
 }
 
 static CUresult launch_early(struct gpu *gpu, CUfunction function, unsigned grid, unsigned block,

@@ -13,6 +13,7 @@
 #include "problem/monoid.h"
 #include "problem/shape.h"
 #include "tally.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Elements of a problem's inputs that lie side by side: x[0..n), and for dot y[0..n); otherwise y is NULL. The arrays
@@ -72,6 +73,8 @@ struct device_kind {
     tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
                               size_t *bytes);
     tally_status (*enqueue)(tally_device *device, const struct problem *p, const tally_call *call);
+    /* Returns whether a queue of the caller's is captured into a graph. NULL where there are no such graphs. */
+    bool (*is_captured)(tally_device *device, void *queue);
     /* The calls behind tally_words_measure(), tally_enqueue_words(), tally_enqueue_values() and
      * tally_enqueue_shared(). Go with enqueue(). */
     tally_status (*words_measure)(tally_device *device, const struct problem *p, size_t n,

@@ -65,6 +65,10 @@ static tally_status check_queues(const tally_device *device) {
     return device_refuses(device, "has no queues to put a reduction on");
 }
 
+int tally_queue_is_captured(tally_device *device, void *queue) {
+    return device && device->kind->is_captured && device->kind->is_captured(device, queue);
+}
+
 /* Stands for arrays that are not NULL and not looked at. */
 static char somewhere[TALLY_VALUES_MAX];
 

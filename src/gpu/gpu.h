@@ -121,6 +121,9 @@ struct gpu_api {
      * a cl_command_queue of the struct gpu's context), and after use(gpu, false, NULL) to its own again.
      * Nothing puts the two in an order, and nothing else touches the caller's. */
     void (*use)(struct gpu *gpu, bool theirs, void *queue);
+    /* Returns whether a queue of the caller's is captured into a graph, also where that cannot be told. NULL: there are
+     * no such graphs. */
+    bool (*is_captured)(struct gpu *gpu, void *queue);
     /* A grid of `grid` blocks of `block` threads. */
     tally_status (*launch)(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments, size_t count);

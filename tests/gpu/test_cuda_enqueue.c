@@ -122,7 +122,9 @@ static void test_stays_lost(void **state) {
     const size_t had = objects();
     for (int i = 0; i < 3; i++)
         assert_int_equal(tally_enqueue(c.device, &c.problem, &c.call), TALLY_ELOST);
-    assert_true(objects() <= had); /* nothing was made */
+    assert_int_equal(tally_queue_is_captured(c.device, stream), 1);
+    assert_int_equal(tally_queue_is_captured(NULL, NULL), 0); /* the CPU */
+    assert_true(objects() <= had);                            /* nothing was made */
     assert_int_equal(tally_workspace(c.device, &c.problem, 4, &bytes), TALLY_OK);
     assert_true(objects() > 0);
     tally_close(c.device); /* the caller's memory went with the context */
@@ -419,11 +421,17 @@ static void test_goes_as_graphs(void **state) {
         assert_true(graphs() - before > alone);
         const size_t now = graphs();
         capture(stream, true);
+        assert_int_equal(tally_queue_is_captured(r.device, stream), 1);
+        assert_int_equal(tally_queue_is_captured(r.device, other), 0);
         for (int i = 0; i < 20; i++)
             assert_int_equal(call_again(&r, i % ARRAYS, stream), TALLY_OK);
         for (int i = 0; i < 20; i++) /* beside the captured one */
             assert_int_equal(call_again(&r, i % ARRAYS, other), TALLY_OK);
         capture(stream, false);
+        assert_int_equal(tally_queue_is_captured(r.device, stream), 0);
+        setenv("TALLY_CUDA_DOUBLE_FAIL", "cuStreamIsCapturing:1:1", 1);
+        assert_int_equal(tally_queue_is_captured(r.device, stream), 1); /* it cannot be told */
+        unsetenv("TALLY_CUDA_DOUBLE_FAIL");
         assert_true(graphs() - now < 20);
         check_again(&r, 1, stream);
         driver.cuStreamDestroy(other);
