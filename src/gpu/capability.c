@@ -109,8 +109,8 @@ static const struct capability rows[] = {
      DEFINES(2, "LIFT_MOMENTS", "OP_SUM")},
     {PROGRAM(HAS(FAST), 0, FLOATS, OP(SUM), GIVES_OWN, 1), DEFINES(2, "FAST", "OP_SUM"),
      .certain = true},
-    {PROGRAM(HAS(EXTREMES), ONE | BOTH, ALL & ~BYTES, ENDS, GIVES_OWN, 2), DEFINES(1, "OP_MIN"),
-     .certain = true},
+    {PROGRAM(HAS(EXTREMES), ONE | BOTH, ALL & ~BYTES, ENDS | OP(NORMINF), GIVES_OWN, 2),
+     DEFINES(1, "OP_MIN"), .certain = true},
     {PROGRAM(HAS(EXTREMES), ONE_INDEX, ALL & ~BYTES, OP(ARGMIN), GIVES_ANY, 1),
      DEFINES(2, "INDEXED", "OP_MIN"), .certain = true},
     {PROGRAM(HAS(EXTREMES), ONE_INDEX, ALL & ~BYTES, OP(ARGMAX), GIVES_ANY, 1),
@@ -139,8 +139,9 @@ static const struct capability columns[] = {
      .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
     {PROGRAM(HAS(EXTREMES), ONE, ALL, ENDS, GIVES_ANY, COLUMNS_VALUES), .by_size = INTEGERS,
      DEFINES(2, "FOLD_END", "OP_MIN"), .certain = true, .words = 1, .blocks = GPU_BLOCKS_A_UNIT},
-    {PROGRAM(HAS(EXTREMES), BOTH, ALL, ENDS, GIVES_ANY, COLUMNS_VALUES), .by_size = INTEGERS,
-     DEFINES(2, "FOLD_ENDS", "OP_MIN"), .certain = true, .words = 2, .blocks = GPU_BLOCKS_A_UNIT},
+    {PROGRAM(HAS(EXTREMES), BOTH, ALL, ENDS | OP(NORMINF), GIVES_ANY, COLUMNS_VALUES),
+     .by_size = INTEGERS, DEFINES(2, "FOLD_ENDS", "OP_MIN"), .certain = true, .words = 2,
+     .blocks = GPU_BLOCKS_A_UNIT},
     {PROGRAM(HAS(EXTREMES), ONE_INDEX, ALL, ENDS | INDICES, GIVES_ANY, COLUMNS_VALUES),
      .by_size = INTEGERS, DEFINES(3, "FOLD_END", "INDEXED", "OP_MIN"), .certain = true, .words = 2,
      .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
@@ -200,6 +201,7 @@ static bool gives_value(const struct capability *c, const struct problem *p, uns
     const tally_op op = p->value[v].op;
     const tally_type type = p->value[v].type;
     if (!(c->ops >> op & 1)) return false;
+    if (op == TALLY_NORMINF && !type_is_float(p->type)) return false; /* its type is another one */
     if (c->give == GIVES_OWN) return type == p->type;
     if (op == TALLY_SUM) return type_is_float(p->type) == type_is_float(type);
     return op != TALLY_MEAN || (c->give == GIVES_INTEGER ? type == TALLY_F64 : type_is_float(type));

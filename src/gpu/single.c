@@ -11,7 +11,8 @@
 #define SAME(X)                                                                                    \
     X(TALLY_SUM, TALLY_MAX, MONOID_EXTREMES, WANT_GREATEST)                                        \
     X(TALLY_MEAN, TALLY_MAX, MONOID_EXTREMES, WANT_GREATEST)                                       \
-    X(TALLY_NORM2, TALLY_NORM1, MONOID_MAGNITUDES, 0)
+    X(TALLY_NORM1, TALLY_NORMINF, MONOID_EXTREMES, WANT_LEAST | WANT_GREATEST)                     \
+    X(TALLY_NORM2, TALLY_NORMINF, MONOID_EXTREMES, WANT_LEAST | WANT_GREATEST)
 
 const struct shaped *single_for(const struct shaped *s, struct single *room) {
     const struct problem *p = s->p;

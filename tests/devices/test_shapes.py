@@ -210,7 +210,7 @@ COLUMN_PROBLEMS = [t.Problem("sum", type) for type in t.TYPES] + [
     t.Problem("sum", "f64", out="f16"), t.Problem("minmax", "f32"), t.Problem("minmax", "i8")] + [
     t.Problem("mean", type) for type in ("i8", "u32", "i64", "u64")] + [
     t.Problem(op, type) for op in ("min", "max", "argmin", "argmax") for type in ("f16", "f32", "f64", "i16", "u32", "i64")] + [
-    t.Problem(op, type, ddof=1) for op in ("var", "std", "sumsq", "norm2") for type in ("f16", "bf16", "f32", "f64")] + [
+    t.Problem(op, type, ddof=1) for op in ("var", "std", "sumsq", "norm2", "norminf") for type in ("f16", "bf16", "f32", "f64")] + [
     t.Problem("var", "f32", also=["mean", "sum"], ddof=0.5), t.Problem("std", "f64", also=["norm2"]), t.Problem("var", "f32", out="f64")]
 COLUMNS = [*range(2, 18), 31, 32, 33, 63, 100, 128, 257, 1000]
 
@@ -383,7 +383,7 @@ def side_by_side(n, py, rng):
 
 
 SIDE_BY_SIDE = [("sum", []), ("var", []), ("minmax", []), ("norm2", []), ("argmin", []), ("mean", ["std"]), ("max", []), ("norm1", []),
-                ("sumsq", []), ("mean", []), ("std", []), ("argmax", []), ("var", ["sum", "mean", "norm2"]), ("min", [])]
+                ("sumsq", []), ("mean", []), ("std", []), ("argmax", []), ("var", ["sum", "mean", "norm2"]), ("min", []), ("norminf", []), ("min", ["norminf"])]
 
 
 @pytest.mark.parametrize("type", [type for type in t.TYPES if t.SIZE[type] > 1])
@@ -473,7 +473,7 @@ def test_rows_of_one_element(type, device):
         if type in t.FLOATS and kind == "huge":
             with np.errstate(over="ignore"):
                 x[:9, 0] = elements_of(type, np.array([np.inf, -np.inf, np.nan, 1.7e308, -1.7e308, 5e-324, -5e-324, 2.0**-149, -0.0]))
-        for op in some(["sum", "mean", "norm1", "norm2", "sumsq", "var", "min", "argmax"], device, 3):
+        for op in some(["sum", "mean", "norm1", "norm2", "norminf", "sumsq", "var", "min", "argmax"], device, 3):
             same(lambda d: t.reduce_axes(t.Problem(op, type), x, [1], device=d), device, f"{op} of rows of one of {kind} {type}")
 
 
@@ -486,7 +486,7 @@ def test_rows_for_blocks(type, device):
         rows = py.choice([1, 2, 5, 9])
         length = py.choice([most // 32, most // 32 - 1, most // 32 + 1, most // 20 + py.randrange(9)] + [most, most + 1] * (rows == 1))
         x = elements(type, (rows, length + 3), rng, kind)
-        for op in some(["sum", "mean", "norm1", "norm2", "var", "min", "max", "argmin", "argmax"], device, 3):
+        for op in some(["sum", "mean", "norm1", "norm2", "norminf", "var", "min", "max", "argmin", "argmax"], device, 3):
             for part in (x[:, :length].copy(), x[:, 1:1 + length]):
                 same(lambda d: t.reduce_axes(t.Problem(op, type), part, [1], device=d), device,
                      f"{op} of rows of {kind} {type} {part.shape}, {part.strides}")

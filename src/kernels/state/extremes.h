@@ -62,13 +62,23 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
+/* Returns the bits of the greater one of two floats' magnitudes. */
+PURE u64 greater_magnitude(u64 a, u64 b) {
+    const u64 but_sign = ~(u64)0 >> (65 - 8 * (u32)sizeof(element));
+    a &= but_sign;
+    b &= but_sign;
+    return a > b ? a : b;
+}
 PURE u64 state_value(const state *a, const VALUES *p, u64 n, u64 first, u32 op, u32 to, u32 *lost) {
     const u32 is_nan = HAS_NANS && a->most > KEY_MOST;
-    const u64 bits = element_of_key(HAS_LEAST && op == MIN ? a->least : a->most, FLIP(p));
+    u64 bits = element_of_key(HAS_LEAST && op == MIN ? a->least : a->most, FLIP(p));
+    if (HAS_LEAST && HAS_NANS && op == NORMINF)
+        bits = greater_magnitude(bits, element_of_key(a->least, FLIP(p)));
     return is_nan ? float_nan_bits(format_of(ELEMENT_TYPE)) : bits;
 }
-/* Returns the identity: the infinity, or the least or the greatest integer. */
+/* Returns the identity: the infinity, or the least or the greatest integer; of magnitudes 0. */
 PURE u64 value_of_none(const VALUES *p, u32 op, u32 to, u32 *lost) {
+    if (HAS_LEAST && op == NORMINF) return 0;
     return element_of_key(HAS_LEAST && op == MIN ? KEY_MOST : 0, FLIP(p));
 }
 PURE u32 may_be_filled(const state *a) {
