@@ -78,20 +78,41 @@ static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     return blocks_at_once(queue, s) * (block_of(queue) / WARP);
 }
 
-/* Returns whether each row is for a block: few rows, so that a warp for each would leave the device idle; or so long ones
- * that a block has as much to read at once as several warps do of rows of their own. What squares cost is hidden better by
- * warps, but for norms of f32. */
+static unsigned warps_of_block(const struct queue *queue) {
+    return block_of(queue) / WARP;
+}
+
+/* Returns whether rows of one length are for the warps of blocks (kernels/rows.cu, block_rows): rows that are long, or not
+ * many; but few that are very long are cut. What many rows with squares cost is hidden better by `rows`. */
 static bool are_for_blocks(const struct queue *queue, const struct shaped *s) {
-    const uint64_t at_once = blocks_at_once(queue, s);
-    const size_t size = type_size(s->p->type);
-    const uint64_t bytes = (uint64_t)s->each * size;
-    const bool has_squares = problem_has(s->p, MONOID_SQUARES);
-    const bool is_light =
-        !has_squares || (size == 4 && s->p->monoids == MONOID_BIT(MONOID_SQUARES));
+    const uint64_t warps = warps_of(queue, s);
+    const uint64_t bytes = (uint64_t)s->each * type_size(s->p->type);
     if (s->cut != TALLY_AXES || bytes < BLOCK_ROWS_LEAST || s->each > PIECE_MOST) return false;
-    if (bytes <= BLOCK_ROWS_MOST && s->results <= at_once * (has_squares ? 1 : BLOCK_ROWS_ROUNDS))
-        return true;
-    return is_light && bytes >= BLOCK_ROWS_LONG && s->results >= 2 * at_once;
+    if (bytes > BLOCK_ROWS_MOST && s->results * warps_of_block(queue) < 2 * warps) return false;
+    return s->results <= BLOCK_ROWS_ROUNDS * warps ||
+           bytes >= (problem_has(s->p, MONOID_SQUARES) ? BLOCK_ROWS_SQUARES : BLOCK_ROWS_MANY);
+}
+
+/* Returns whether states take little time to merge, and to make values of. */
+static bool is_light(const struct shaped *s) {
+    return problem_has(s->p, MONOID_EXTREMES);
+}
+
+/* Returns how many warps take a row together, so that rows end soonest. A row costs each of them the packs that it reads
+ * and what a state costs; with all warps at work at once that takes a round, of which the last is not full. */
+static unsigned team_for(const struct queue *queue, const struct shaped *s) {
+    const uint64_t warps = warps_of(queue, s), lane = WARP * 16 / type_size(s->p->type);
+    const uint64_t state = is_light(s) ? 3 : 8; /* in packs of a lane */
+    uint64_t least = UINT64_MAX;
+    unsigned best = 1;
+    for (unsigned team = 1; team <= warps_of_block(queue); team *= 2) {
+        const uint64_t packs = (s->each + team * lane - 1) / (team * lane) + state;
+        const uint64_t rounds = 100 * s->results * team / warps + 35; /* in hundredths */
+        const uint64_t cost = (rounds > 100 ? rounds : 100) * packs;
+        if (cost < least) best = team;
+        if (cost < least) least = cost;
+    }
+    return best;
 }
 
 static uint64_t rounded_up(uint64_t n, uint64_t to) {
@@ -209,9 +230,14 @@ static tally_status enqueue(struct parts_run *run) {
     tally_status s = find(queue, c->s, &kernel);
     if (s == TALLY_OK && are_for_blocks(queue, c->s)) {
         TALLY_PATH_OF_VALUE(rows_paths, c->s->p, BLOCKS);
-        const uint64_t rows = c->s->results, most = BLOCK_ROWS_ROUNDS * blocks_at_once(queue, c->s);
-        return queue->api->launch(queue->gpu, kernel[BLOCKS], (unsigned)(rows < most ? rows : most),
-                                  block_of(queue), arguments, 5);
+        plan->team = team_for(queue, c->s);
+        const uint64_t teams = warps_of_block(queue) / plan->team;
+        const uint64_t rounds = is_light(c->s) ? BLOCK_ROWS_ROUNDS : BLOCK_ROWS_ROUNDS - 1;
+        const uint64_t most = rounds * blocks_at_once(queue, c->s);
+        const uint64_t blocks = (c->s->results + teams - 1) / teams;
+        return queue->api->launch(queue->gpu, kernel[BLOCKS],
+                                  (unsigned)(blocks < most ? blocks : most), block_of(queue),
+                                  arguments, 5);
     }
     if (s == TALLY_OK && are_few(c->s)) {
         TALLY_PATH_OF_VALUE(rows_paths, c->s->p, FEW);

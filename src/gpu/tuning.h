@@ -75,13 +75,14 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
  * a multiple of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
-/* Rows are few if there are at most so many for each block that the device runs at once. A launch has as many blocks. */
+/* Rows are not many if there are at most so many for each warp that the device runs at once. A launch of block_rows has so
+ * many blocks for each that it runs at once, or one less where states take time. */
 #define BLOCK_ROWS_ROUNDS 3
-/* Bytes of few rows that are for a block each (bench/model_shapes_gpu.py: 32 x 4096, 2048 x 4096); and the least of many
- * rows (8192 x 8192, 4096 x 32000). */
-#define BLOCK_ROWS_LEAST 2048
-#define BLOCK_ROWS_MOST  65536
-#define BLOCK_ROWS_LONG  16384
+/* Bytes of rows for block_rows: of some rows, between these two; and the least of many rows, without squares and with. */
+#define BLOCK_ROWS_LEAST   2048
+#define BLOCK_ROWS_MOST    65536
+#define BLOCK_ROWS_MANY    4096
+#define BLOCK_ROWS_SQUARES 8192
 /* Minimum row length in bytes for rows separated by gaps. Shorter rows are copied together first (filled.h). */
 #define APART_BYTES 64
 /* The most elements of a row for `few_rows`, by the bytes of an element. */

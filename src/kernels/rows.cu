@@ -92,9 +92,7 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
 #define FLIP(p)   TURN_NONE
 #include "state/extremes.h"
 
-INLINED void add(batch *k, element e, u32 at, u32 inside) {
-    add_key(k, key_of(e, FLIP(p)), inside);
-}
+#include "state/end_batches.h"
 #endif
 #if !defined(HAS_ONE_FLOAT_SUM) /* one precision is all that there is */
 #define HAS_ONE_FLOAT_SUM 0
@@ -408,43 +406,78 @@ INLINED state merge_parts(state a, state b, u32 are_near) {
 #define NEAR_TRIALS                                                                                \
     3u /* rows that near sums may fail to decide before a block tries them no more */
 
-/* Rows of one length that are for a block each: its warps take a part of each row. */
+/* The rows of one length that a block reduces at a time: a team of warps has one, and each warp a part of it. */
+typedef struct block_teams {
+    u32 warps, at_once; /* of a team; the teams of the block */
+    u32 each, from, n;  /* elements of a row; where the warp's part begins, and how many it has */
+} block_teams;
+
+INLINED block_teams block_teams_of(const parts_plan *p) {
+    block_teams t = {p->team, WARPS / p->team, (u32)p->rows.each, 0, 0};
+    const u32 packs = t.warps * PACK, part = (t.each + packs - 1) / packs * PACK;
+    t.from = threadIdx.x / WARP % t.warps * part;
+    if (t.from > t.each) t.from = t.each;
+    t.n = t.each - t.from < part ? t.each - t.from : part;
+    return t;
+}
+
+/* Writes the results of the block's rows, from `first` on: a lane of one warp each, from the states of all warps. Returns
+ * whether near sums did not decide one of them. */
+INLINED u32 put_block(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, const block_teams *t,
+                      u64 first, const SHARED state *of_warp, u32 is_near) {
+    const u32 lane = threadIdx.x % WARP;
+    const u64 row = first + lane;
+    u32 failed = 0;
+    if (lane < t->at_once && row < p->rows.count) {
+        state all = of_warp[lane * t->warps];
+        UNROLL_NOT
+        for (u32 w = 1; w < t->warps; w++)
+            all = merge_parts(all, of_warp[lane * t->warps + w], is_near);
+        if (HAS_SQUARES)
+            failed = !put_approximate(work, out, p, row, row * t->each, t->each,
+                                      LANE_DEPTH(t->each, WARP_LOG) + WARPS, all,
+                                      is_near ? APPROXIMATE : PLAIN);
+        else
+            put_row(work, out, p, row, row * t->each, t->each, all);
+    }
+    return HAS_SQUARES ? warp_votes(failed) != 0 : 0;
+}
+
+/* Rows of one length, a team of a block's warps for each. While one warp writes results the others go on: they write
+ * their next states beside those that it reads. */
 KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                   const parts_plan plan) {
-    __shared__ state of_warp[WARPS];
-    __shared__ u32 is_put;
+    __shared__ state of_warp[2][WARPS];
+    __shared__ u32 have_failed;
     wait_for_earlier();
     const aligned_elements at = aligned_elements_of(x, &plan);
-    const u32 warp = threadIdx.x / WARP, each = (u32)plan.rows.each, packs = WARPS * PACK;
-    const u32 part = (each + packs - 1) / packs * PACK;
-    const u32 from = warp * part < each ? warp * part : each;
-    const u32 n = each - from < part ? each - from : part;
-    u32 trials = HAS_SQUARES && can_approximate(&plan.lower, each) ? NEAR_TRIALS : 0;
-    u32 is_near = trials > 0, precision = PLAIN, strikes = 0;
-    u64 row = blockIdx.x;
+    const block_teams t = block_teams_of(&plan);
+    const u32 warp = threadIdx.x / WARP;
+    u32 trials = HAS_SQUARES && can_approximate(&plan.lower, t.each) ? NEAR_TRIALS : 0;
+    u32 is_near = trials > 0, precision = PLAIN, strikes = 0, turn = 0;
+    u64 first = (u64)blockIdx.x * t.at_once;
     UNROLL_NOT
-    while (row < plan.rows.count) {
-        const u64 start = row * each;
-        state all =
-            reduce_part(at, start + from, apart_of(&plan, row), n, is_near, &precision, &strikes);
-        if (threadIdx.x % WARP == 0) of_warp[warp] = all;
+    while (first < plan.rows.count) {
+        const u64 row = first + warp / t.warps;
+        const u32 is_there = warp / t.warps < t.at_once && row < plan.rows.count;
+        const state all = reduce_part(at, is_there ? row * t.each + t.from : 0,
+                                      is_there ? apart_of(&plan, row) : 0, is_there ? t.n : 0,
+                                      is_near, &precision, &strikes);
+        if (threadIdx.x % WARP == 0) of_warp[turn % 2][warp] = all;
         __syncthreads();
-        if (threadIdx.x == 0) {
-            UNROLL_NOT
-            for (u32 w = 1; w < WARPS; w++)
-                all = merge_parts(all, of_warp[w], is_near);
-            is_put = 1;
-            if (HAS_SQUARES)
-                is_put = put_approximate(work, out, &plan, row, start, each,
-                                         LANE_DEPTH(each, WARP_LOG) + WARPS, all,
-                                         is_near ? APPROXIMATE : PLAIN);
-            else
-                put_row(work, out, &plan, row, start, each, all);
-        }
-        __syncthreads();
-        trials -= !is_put;
-        is_near = is_put && trials > 0; /* or the same row again */
-        row += is_put ? gridDim.x : 0;
+        u32 failed = 0;
+        if (warp == turn % WARPS)
+            failed = put_block(work, out, &plan, &t, first, of_warp[turn % 2], is_near);
+        if (HAS_SQUARES && is_near) {
+            if (threadIdx.x == turn % WARPS * WARP) have_failed = failed;
+            __syncthreads();
+            failed = have_failed;
+        } else
+            failed = 0;
+        turn++;
+        trials -= failed;
+        is_near = !failed && trials > 0; /* or the same rows again */
+        if (!failed) first += (u64)gridDim.x * t.at_once;
     }
 }
 

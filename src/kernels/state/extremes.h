@@ -22,22 +22,16 @@
 typedef struct state {
     key most, least;
 } state;
-typedef state batch;
 
 PURE state none(void) {
     const state a = {0, ~(key)0};
     return a;
 }
-PURE void begin(batch *k, u32 at) {
-    *k = none();
-}
-PURE void add_key(batch *k, key own, u32 inside) {
+/* Adds a key, if the element is `inside`. */
+PURE void add_key(state *a, key own, u32 inside) {
     const key high = inside ? own : 0, low = inside ? own : ~(key)0;
-    k->most = high > k->most ? high : k->most;
-    k->least = low < k->least ? low : k->least;
-}
-PURE state finish(const batch *k, u64 start) {
-    return *k;
+    a->most = high > a->most ? high : a->most;
+    a->least = low < a->least ? low : a->least;
 }
 PURE state merge(state a, state b) {
     a.most = b.most > a.most ? b.most : a.most;
