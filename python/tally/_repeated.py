@@ -96,7 +96,7 @@ class _Results:
 
     def make_one(self) -> None:
         value = self.empty()
-        self.waiting.append((value, self.p.backend.address(value), *self.workspace()))
+        self.waiting.append((value, value.data_ptr(), *self.workspace()))
 
     def make_many(self) -> None:
         p = self.p
@@ -114,7 +114,7 @@ _workspaces: dict[tuple[int, int], tuple[Any, int, int]] = {}
 _MOST_RESULTS = 32
 _MOST_WORK = 1 << 25  # bytes of a shared workspace
 _AT_ONCE = 64  # results that are made together, or fewer: the last of them that is alive keeps them all, ...
-_MOST_ROOM = 1 << 18  # ... which are so many bytes together at most
+_MOST_ROOM = 1 << 19  # ... which are so many bytes together at most
 _SMALL_ROOM = _MOST_ROOM // 4  # bytes of a result: more than that is made by itself
 
 

@@ -166,36 +166,35 @@ static struct known_graph *find(struct graphs *g) {
     return oldest;
 }
 
-/* Launches what is held as a graph. Returns false, having launched nothing, where it has none. */
+/* Launches what is held as a graph. Returns false, having launched nothing, where it has none. The driver may allocate
+ * memory for a graph until it has been launched once, so captures of other streams are told that this is none of their
+ * concern. */
 static bool launch_graph(struct gpu *gpu, CUresult *error) {
     struct graphs *g = gpu->graphs;
     if (g->held.count < 2 || !has_graphs() || launch_is_captured(gpu->queue)) return false;
     struct known_graph *k = find(g);
     k->last = ++g->call;
     if (!k->exec && (k->has_failed || k->calls++ < CALLS)) return false;
-    k->has_failed = !k->exec && make(g, k) != CUDA_SUCCESS;
-    for (size_t i = 0; i < g->held.count && !k->has_failed; i++) {
+    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    const bool is_new = !k->exec;
+    if (is_new) k->has_failed = cu.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS;
+    const bool is_relaxed = is_new && !k->has_failed;
+    if (is_relaxed) k->has_failed = make(g, k) != CUDA_SUCCESS;
+    for (size_t i = 0; i < g->held.count && !is_new && !k->has_failed; i++) {
         const CUkernelNodeParams what = node_of(g, i);
         k->has_failed = cu.cuGraphExecKernelNodeSetParams(k->exec, k->node[i], &what);
     }
-    if (k->has_failed) {
-        destroy(k);
-        return false;
-    }
-    *error = cu.cuGraphLaunch(k->exec, gpu->queue);
-    return true;
+    if (!k->has_failed) *error = cu.cuGraphLaunch(k->exec, gpu->queue);
+    if (is_relaxed) cu.cuThreadExchangeStreamCaptureMode(&mode);
+    if (k->has_failed) destroy(k);
+    return !k->has_failed;
 }
 
-/* Puts what is held on the queue; the context is current. Memory for graphs may be allocated meanwhile, so captures of
- * other streams are told that this is none of their concern. */
+/* Puts what is held on the queue; the context is current. */
 static CUresult launch_held(struct gpu *gpu) {
     struct graphs *g = gpu->graphs;
     CUresult error = CUDA_SUCCESS;
-    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    const bool has_mode = cu.cuThreadExchangeStreamCaptureMode &&
-                          cu.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     const bool is_launched = launch_graph(gpu, &error);
-    if (has_mode) cu.cuThreadExchangeStreamCaptureMode(&mode);
     for (size_t i = 0; i < g->held.count && !is_launched && error == CUDA_SUCCESS; i++)
         error = launch_kernel(gpu, g->held.launch[i].kernel, g->held.launch[i].grid,
                               g->held.launch[i].block, &g->argument[g->first[i]]);

@@ -17,7 +17,7 @@
  *     TALLY_PATH(name), TALLY_PATH_UNLESS()   a path (src/paths.h), which the model's debug builds count; nothing elsewhere
  *
  * BEGINS_EARLY stands in a file whose kernels all wait so before anything else: their launches may
- * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
+ * then begin while what was put under way before is still at work (src/cuda/launch.c), and wait there for its end. On
  * CUDA from sm_90 on that hides a launch's latency; elsewhere launches begin one after another anyway.
  *
  * Before including this header, include tuning.h.
