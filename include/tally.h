@@ -662,8 +662,8 @@ TALLY_API tally_status tally_enqueue(tally_device *device, const tally_problem *
                                      const tally_call *call);
 
 /* Returns whether what is enqueued on a queue goes into a graph now, to be done later and perhaps many times (CUDA's
- * stream capture): who keeps memory for results must then not hand out what others may get again. 1 also where that
- * cannot be told; 0 for devices without such graphs. Any thread may ask. */
+ * stream capture). Results must then not lie in memory that is used again elsewhere: the graph writes to it each time it
+ * runs. 1 also where that cannot be told; 0 for devices without such graphs. Any thread may ask. */
 TALLY_API int tally_queue_is_captured(tally_device *device, void *queue);
 
 /* As tally_reduce_shaped(), of arrays that already lie on the device, and to results there: x, y, out[] and the
@@ -704,7 +704,8 @@ typedef struct tally_shaped_call {
     void *outcome;    /* a tally_outcome; NULL: nobody asks, which is a launch less */
 } tally_shaped_call;
 
-/* As tally_enqueue(), of parts: nothing is waited for, allocated or copied. With OpenCL no stride may lead to
+/* As tally_enqueue(), of parts: nothing is waited for, allocated or copied; but CUDA's driver may take some memory for calls
+ * that come again (docs/gpu.md). With OpenCL no stride may lead to
  * before the start of a cl_mem, and where a problem has several values each of them reads the arrays again. */
 TALLY_API tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *problem,
                                             const tally_shaped_call *call);

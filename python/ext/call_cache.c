@@ -3,7 +3,7 @@
  *
  * A key says what a call is: its function, its other arguments, the layouts of its tensors, and the stream that their
  * library works on. An entry says how the call is made: a prepared reduction, and results that wait to be written.
- * _gpu.py adds an entry after it has made a call the general way. A call that is not exactly like its entry goes that
+ * _repeated.py adds an entry after it has made a call the general way. A call that is not exactly like its entry goes that
  * way again.
  *
  * A library may export DLPack's table of functions (dlpack.h), which describe a tensor in some nanoseconds. For other

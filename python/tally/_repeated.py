@@ -160,13 +160,12 @@ def call_on_tensor(backend: Any, function: Callable[..., Any], names: tuple[str,
         if key not in _results and len(_results) >= _MOST_RESULTS:
             clear_cache()
         results = _results.setdefault(key, _Results(p, stream))
-        _core._cache_call(function, names, (x, *more), p.prepared, results.waiting, results.refill,
-                          p.has_mask)
+        _core._cache_call(function, names, (x, *more), p.prepared, results.waiting, results.refill, p.has_mask)
     return value
 
 
 def note_prepared(p: _core.Problem, t: Operand, call: Call, y: Operand | None, value: Any,
-             gather: Callable[..., Any] | None = None) -> None:
+                  gather: Callable[..., Any] | None = None) -> None:
     """Notes how a reduction that has just been made is launched again: to one value for each result, or to several of one
     dtype that are gathered."""
     made, mask = _made.get(), call.mask

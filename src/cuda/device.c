@@ -242,6 +242,7 @@ const struct gpu_api cuda_api = {
     .copy = cuda_copy,
     .build = cuda_build,
     .kernel = cuda_kernel,
+    .make = cuda_make,
     .use = cuda_use,
     .is_captured = cuda_is_captured,
     .launch = cuda_launch,

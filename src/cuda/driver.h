@@ -176,7 +176,7 @@ enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
        unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **parameters,    \
        void **extra))
 
-/* Entry points that only later drivers have. */
+/* Entry points that may be missing: later drivers have them. */
 #define CUDA_LATER_CALLS(X)                                                                        \
     X(cuLaunchKernelEx, ,                                                                          \
       (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))        \

@@ -185,6 +185,10 @@ static bool launch_graph(struct gpu *gpu, CUresult *error) {
         k->has_failed = cu.cuGraphExecKernelNodeSetParams(k->exec, k->node[i], &what);
     }
     if (!k->has_failed) *error = cu.cuGraphLaunch(k->exec, gpu->queue);
+    if (*error == CUDA_ERROR_OUT_OF_MEMORY) { /* launches need less */
+        k->has_failed = true;
+        *error = CUDA_SUCCESS;
+    }
     if (is_relaxed) cu.cuThreadExchangeStreamCaptureMode(&mode);
     if (k->has_failed) destroy(k);
     return !k->has_failed;

@@ -12,6 +12,8 @@ extern const struct gpu_cache_calls module_calls;
 /* gpu_api's calls (gpu/gpu.h). */
 tally_status cuda_build(struct gpu *gpu, const char *file, const char *prelude,
                         const char *const *defines, size_t count, struct gpu_program **out);
+tally_status cuda_make(struct gpu *gpu, struct gpu_program *program, const char *const *names,
+                       size_t count);
 tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                          struct gpu_kernel **out);
 

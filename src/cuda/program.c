@@ -28,22 +28,37 @@ static unsigned count_kernels(const char *text) {
     return count;
 }
 
-/* Returns the text with kernel number `only` alone, which the caller frees; NULL without memory. The others become functions
- * that nobody calls. */
-static char *text_of_kernel(const char *text, unsigned only) {
+unsigned program_kernels_in(const char *root) {
+    char *text = embed_expand(root);
+    const unsigned count = text ? count_kernels(text) : 0;
+    free(text);
+    return count;
+}
+
+/* Returns the text with one kernel alone, which the caller frees: the others become functions that nobody calls. Returns NULL
+ * without memory, or if there is no such kernel. */
+static char *text_of_kernel(const char *text, const char *name) {
+    const size_t length = strlen(name);
     char *out = strdup(text), *at = out;
-    for (unsigned i = 0; out && (at = strstr(at, mark)); i++, at += sizeof mark - 1)
-        if (i != only) memcpy(at, "\nHIDDEN ", sizeof mark - 1);
-    return out;
+    bool is_there = false;
+    for (; out && (at = strstr(at, mark)); at += sizeof mark - 1) {
+        const char *own = at + sizeof mark - 1;
+        const bool is_it = strncmp(own, name, length) == 0 && own[length] == '(';
+        is_there |= is_it;
+        if (!is_it) memcpy(at, "\nHIDDEN ", sizeof mark - 1);
+    }
+    if (is_there) return out;
+    free(out);
+    return NULL;
 }
 
 /* ---- Images --------------------------------------------------------------------------------- */
 
 /* The work of several threads, each of which takes the next image until none is left. */
 struct work {
-    const struct gpu_text *of;
+    const char *root, *file, *text, *compiler;
+    const char *const *names; /* or NULL */
     const struct program_target *target;
-    const char *text, *compiler;
     bool anew;
     struct program *out;
     atomic_uint next;
@@ -54,17 +69,18 @@ struct work {
 static tally_status make_image(const struct work *w, unsigned i) {
     const struct program_target *t = w->target;
     struct program_image *image = &w->out->image[i];
-    char *part = w->out->count > 1 ? text_of_kernel(w->text, i) : NULL;
+    char *part = w->names ? text_of_kernel(w->text, w->names[i]) : NULL;
     const char *text = part ? part : w->text;
     tally_status status = TALLY_OK;
-    if (w->out->count > 1 && !part)
-        return fail(TALLY_ENOMEM, "no memory to compile %s", w->of->file);
-    image->key = disk_cache_key(w->compiler, w->of->root, text);
+    if (w->names && !part)
+        return fail(TALLY_EINVAL, "%s has no kernel %s, or there is no memory for its text",
+                    w->file, w->names[i]);
+    image->key = disk_cache_key(w->compiler, w->root, text);
     if (image->key && !w->anew) image->bytes = disk_cache_load(image->key, &image->size);
     image->found = image->bytes != NULL;
     if (!image->found)
-        status = compiler_run(text, w->of->file, t->major, t->minor, t->driver, &image->bytes,
-                              &image->size);
+        status =
+            compiler_run(text, w->file, t->major, t->minor, t->driver, &image->bytes, &image->size);
     free(part);
     return status;
 }
@@ -95,26 +111,31 @@ static tally_status make_all(struct work *w) {
     return w->status;
 }
 
-tally_status program_make(const struct gpu_text *of, const struct program_target *target, bool anew,
+tally_status program_make(const char *root, const char *file, const char *const *names,
+                          unsigned count, const struct program_target *target, bool anew,
                           struct program *out) {
     char compiler[COMPILER_NAME];
-    *out = (struct program){.count = 1};
+    *out = (struct program){.count = names ? count : 1};
     tally_status status = compiler_name(target->major, target->minor, target->driver, compiler);
     if (status != TALLY_OK) return status;
-    char *text = embed_expand(of->root);
-    if (!text) return fail(TALLY_ENOMEM, "no memory to compile %s", of->file);
-    const unsigned kernels = count_kernels(text);
-    const bool plain = !of->prelude || !*of->prelude;
-    if (plain && kernels > 1 && kernels <= GPU_PROGRAM_PARTS) out->count = kernels;
-    struct work work = {
-        .of = of, .target = target, .text = text, .compiler = compiler, .anew = anew, .out = out};
+    char *text = embed_expand(root);
+    if (!text) return fail(TALLY_ENOMEM, "no memory to compile %s", file);
+    struct work work = {.root = root,
+                        .file = file,
+                        .text = text,
+                        .compiler = compiler,
+                        .names = names,
+                        .target = target,
+                        .anew = anew,
+                        .out = out};
     status = make_all(&work);
-    if (status != TALLY_OK && out->count > 1) { /* so that this thread has the compiler's words */
-        program_free(out);
-        *out = (struct program){.count = 1};
-        work.next = 0;
-        status = make_image(&work, 0);
-    }
+    /* Other threads' words are theirs: this one compiles again what failed. */
+    for (unsigned i = 0; status != TALLY_OK && i < out->count; i++)
+        if (!out->image[i].bytes) {
+            free(out->image[i].key);
+            status = make_image(&work, i);
+            if (status != TALLY_OK) break;
+        }
     free(text);
     return status;
 }

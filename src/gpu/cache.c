@@ -37,6 +37,7 @@ static void free_program(struct gpu_program *program) {
         free(kernel);
     }
     free(program->root);
+    free(program->file);
     free(program);
 }
 
@@ -90,13 +91,14 @@ static struct gpu_program *find_program(struct gpu_cache *cache, const char *roo
 static tally_status add_program(struct gpu_cache *cache, struct gpu *gpu, const char *device,
                                 const struct gpu_text *text, char *root, struct gpu_program **out) {
     struct gpu_program *program = calloc(1, sizeof *program);
-    if (!program) {
+    if (!program || !(program->file = strdup(text->file))) {
+        free(program);
         free(root);
         return no_memory(device);
     }
     program->root = root;
     program->stays = !text->prelude || !*text->prelude;
-    const tally_status status = cache->calls->compile(gpu, text, program->native);
+    const tally_status status = cache->calls->compile(gpu, text, program);
     if (status != TALLY_OK) {
         free_program(program);
         return status;
@@ -147,7 +149,7 @@ tally_status gpu_cache_kernel(struct gpu_cache *cache, struct gpu *gpu, const ch
         *out = kernel;
         return TALLY_OK;
     }
-    const tally_status status = cache->calls->find(gpu, program->native, name, &native);
+    const tally_status status = cache->calls->find(gpu, program, name, &native);
     if (status != TALLY_OK) return status;
     kernel = add_kernel(program, name, native);
     if (!kernel) {

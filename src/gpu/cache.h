@@ -31,9 +31,10 @@ struct gpu_kernel {
 };
 
 struct gpu_program {
-    /* A cl_program or a struct model_program; a CUmodule, or one for each kernel. The rest is NULL. */
+    /* A cl_program or a struct model_program; a CUmodule, or one for each kernel so far. The rest is NULL. */
     void *native[GPU_PROGRAM_PARTS];
-    char *root;        /* what it was made from */
+    char *root, *file; /* what it was made from, and the file's name */
+    bool by_kernel;    /* its kernels are compiled when they are asked for */
     bool stays;        /* until the cache is closed */
     bool elsewhere;    /* a launch of it has gone to a queue that is not the struct gpu's */
     bool begins_early; /* its launches may begin before what was enqueued earlier has ended */
@@ -50,10 +51,12 @@ struct gpu_text {
 
 /* The machine's own calls. */
 struct gpu_cache_calls {
-    /* Compiles a text to native[0], or to several places from there on. */
-    tally_status (*compile)(struct gpu *gpu, const struct gpu_text *text, void **native);
-    /* Finds a kernel of a program, of which it is given the `native`, by its name. */
-    tally_status (*find)(struct gpu *gpu, void *const *program, const char *name, void **native);
+    /* Compiles a text to program->native[0]; or makes it a program whose kernels find() compiles. */
+    tally_status (*compile)(struct gpu *gpu, const struct gpu_text *text,
+                            struct gpu_program *program);
+    /* Finds a kernel of a program by its name. */
+    tally_status (*find)(struct gpu *gpu, struct gpu_program *program, const char *name,
+                         void **native);
     /* Gives a kernel back; NULL where nothing is to be done. */
     void (*drop)(void *kernel);
     /* Gives a program back once no launch can use it, waiting for those that are under way. Returns false,

@@ -229,10 +229,24 @@ static const char *never_columns(const struct path_table *t, const unsigned at[P
 PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path_ops, &path_types);
 #endif
 
+/* Returns which kernel folds the columns. */
+static unsigned kernel_for(const struct queue *queue, const struct shaped *s,
+                           const struct columns_layout *l) {
+    const uint64_t blocks = parts_of(s->kept[s->keeps - 1].length / vector_of(l), queue->block);
+    const bool are_few = has_few(l) && l->wide && (s->keeps == 1 || s->kept[0].length == 1) &&
+                         s->each <= WIDE_ROWS(l) && blocks < TASKS_MOST;
+    return are_few ? FEW : l->wide ? WIDE : NARROW;
+}
+
+/* Finds that kernel, and JOIN if it follows. */
 static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
                                  const struct columns_layout *l, struct gpu_kernel *const **out) {
-    return program_kernels(queue, BY_COLUMNS, l->fold, shape->p, filled_matters(shape), names,
-                           has_few(l) ? KERNELS : FEW, out);
+    const char *wanted[KERNELS] = {0};
+    const unsigned first = kernel_for(queue, shape, l);
+    wanted[first] = names[first];
+    if (first != FEW && l->chunks > 1) wanted[JOIN] = names[JOIN];
+    return program_kernels(queue, BY_COLUMNS, l->fold, shape->p, filled_matters(shape), wanted,
+                           KERNELS, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct columns_layout *l,
@@ -288,17 +302,16 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(call->work), BUFFER(call->out),
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {BUFFER(call->work), BUFFER(call->out), VALUE(joined)};
-    const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
-    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS(l) &&
-        blocks < TASKS_MOST) {
-        TALLY_PATH_OF_VALUE(columns_paths, call->s->p, FEW);
+    const unsigned first = kernel_for(queue, call->s, l);
+    TALLY_PATH_OF_VALUE(columns_paths, call->s->p, first);
+    if (first == FEW) {
+        const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
         return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
                                   4);
     }
-    TALLY_PATH_OF_VALUE(columns_paths, call->s->p, l->wide ? WIDE : NARROW);
     if (l->chunks > 1) TALLY_PATH_OF_VALUE(columns_paths, call->s->p, JOIN);
     if (call->s->filled) TALLY_PATH("columns of a filled copy");
-    s = queue->api->launch(queue->gpu, kernel[l->wide ? WIDE : NARROW],
+    s = queue->api->launch(queue->gpu, kernel[first],
                            grid_of((uint64_t)l->tiles * l->chunks * l->groups), queue->block,
                            folding, 4);
     if (s == TALLY_OK && l->chunks > 1)

@@ -141,8 +141,7 @@ tally_status filled_prepare(struct queue *queue) {
     struct gpu_kernel *found[FILLED_KERNELS] = {0};
     if (queue->filled[0]) return TALLY_OK;
     tally_status s = program_build_plain(queue, "filled.cu", &program);
-    for (unsigned i = 0; i < FILLED_KERNELS && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) s = program_find(queue, program, names, FILLED_KERNELS, found);
     if (s == TALLY_OK)
         for (unsigned i = 0; i < FILLED_KERNELS; i++)
             queue->filled[i] = found[i];

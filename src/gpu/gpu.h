@@ -117,6 +117,10 @@ struct gpu_api {
                           const char *const *defines, size_t count, struct gpu_program **out);
     tally_status (*kernel)(struct gpu *gpu, struct gpu_program *program, const char *name,
                            struct gpu_kernel **out);
+    /* Compiles kernels that kernel() is about to be asked for, together; names that are NULL are left out. kernel() compiles
+     * one by itself. NULL: build() has compiled all of them. */
+    tally_status (*make)(struct gpu *gpu, struct gpu_program *program, const char *const *names,
+                         size_t count);
     /* Launches and fills go to a queue of the caller's from here on (a CUstream, of which NULL is one, too;
      * a cl_command_queue of the struct gpu's context), and after use(gpu, false, NULL) to its own again.
      * Nothing puts the two in an order, and nothing else touches the caller's. */

@@ -20,8 +20,7 @@ tally_status part_kernels_find(struct queue *queue) {
         return fail(TALLY_EUNSUPPORTED, "%s has no 64-bit atomics", queue->facts->name);
     struct gpu_kernel *found[PARTS_KERNELS] = {0};
     tally_status s = program_build_plain(queue, "parts.cu", &program);
-    for (unsigned i = 0; i < PARTS_KERNELS && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) s = program_find(queue, program, names, PARTS_KERNELS, found);
     if (s == TALLY_OK) memcpy(queue->part, found, sizeof found);
     return s;
 }

@@ -74,6 +74,15 @@ tally_status program_build_plain(const struct queue *queue, const char *file,
     return queue->api->build(queue->gpu, file, NULL, d.define, d.count, out);
 }
 
+tally_status program_find(const struct queue *queue, struct gpu_program *program,
+                          const char *const *names, unsigned count, struct gpu_kernel **out) {
+    tally_status s = TALLY_OK;
+    if (queue->api->make) s = queue->api->make(queue->gpu, program, names, count);
+    for (unsigned i = 0; i < count && s == TALLY_OK; i++)
+        if (names[i]) s = queue->api->kernel(queue->gpu, program, names[i], &out[i]);
+    return s;
+}
+
 tally_status program_build(const struct queue *queue, enum schedule schedule,
                            const struct capability *c, const struct problem *p, bool loose,
                            struct gpu_program **out) {
@@ -106,7 +115,6 @@ tally_status program_kernels(struct queue *queue, enum schedule schedule,
                              const struct capability *c, const struct problem *p, bool loose,
                              const char *const *names, unsigned count,
                              struct gpu_kernel *const **out) {
-    struct gpu_kernel *found[PROGRAM_KERNELS] = {0};
     struct gpu_program *program = NULL;
     void **const cache = &queue->caches[CACHE_KERNELS];
     if (!*cache) *cache = calloc(1, sizeof(struct known_kernels));
@@ -114,11 +122,11 @@ tally_status program_kernels(struct queue *queue, enum schedule schedule,
     struct known_kernels *const table = *cache;
     struct gpu_kernel **known =
         table->kernel[schedule][capability_number(schedule, c)][loose][capability_type(c, p)];
+    bool are_known = true;
     *out = known;
-    if (known[0]) return TALLY_OK;
+    for (unsigned i = 0; i < count; i++)
+        are_known = are_known && (known[i] || !names[i]);
+    if (are_known) return TALLY_OK;
     tally_status s = program_build(queue, schedule, c, p, loose, &program);
-    for (unsigned i = 0; i < count && s == TALLY_OK; i++)
-        if (names[i]) s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
-    if (s == TALLY_OK) memcpy(known, found, sizeof found);
-    return s;
+    return s == TALLY_OK ? program_find(queue, program, names, count, known) : s;
 }

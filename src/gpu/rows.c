@@ -74,12 +74,11 @@ static uint64_t blocks_at_once(const struct queue *queue, const struct shaped *s
                                 : GPU_ROWS_BLOCKS_A_UNIT;
     return queue_units(queue) * blocks;
 }
-static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
-    return blocks_at_once(queue, s) * (block_of(queue) / WARP);
-}
-
 static unsigned warps_of_block(const struct queue *queue) {
     return block_of(queue) / WARP;
+}
+static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
+    return blocks_at_once(queue, s) * warps_of_block(queue);
 }
 
 /* Returns whether rows of one length are for the warps of blocks (kernels/rows.cu, block_rows): rows that are long, or not
@@ -179,11 +178,27 @@ static const char *const names[KERNELS] = {[WHOLE] = "rows",
                                            [JOIN] = "join_rows",
                                            [FEW] = "few_rows"};
 
+/* Returns which kernel reduces the rows. */
+static unsigned kernel_for(const struct queue *queue, const struct shaped *s) {
+    return are_for_blocks(queue, s) ? BLOCKS : are_few(s) ? FEW : are_short(s) ? SHORT : WHOLE;
+}
+
+/* Returns whether JOIN follows it. */
+static bool is_joined(const struct queue *queue, const struct shaped *s) {
+    const unsigned first = kernel_for(queue, s);
+    return (first == SHORT || first == WHOLE) && has_cuts(queue, s);
+}
+
+/* Finds these kernels. */
 static tally_status find(struct queue *queue, const struct shaped *s,
                          struct gpu_kernel *const **out) {
     const bool loose = filled_matters(s) || !parts_are_contiguous(s);
-    return program_kernels(queue, BY_ROWS, capability_for(BY_ROWS, s->p), s->p, loose, names,
-                           problem_has(s->p, MONOID_SQUARES) ? FEW : KERNELS, out);
+    const char *wanted[KERNELS] = {0};
+    const unsigned first = kernel_for(queue, s);
+    wanted[first] = names[first];
+    if (is_joined(queue, s)) wanted[JOIN] = names[JOIN];
+    return program_kernels(queue, BY_ROWS, capability_for(BY_ROWS, s->p), s->p, loose, wanted,
+                           KERNELS, out);
 }
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
@@ -194,6 +209,25 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
 /* Returns how many blocks hold `threads` threads. */
 static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
     return (unsigned)((threads + block_of(queue) - 1) / block_of(queue));
+}
+
+/* Returns the blocks of the first launch; plan->team is then how many warps take a row together. */
+static unsigned grid_for(const struct queue *queue, const struct shaped *s, parts_plan *plan) {
+    const uint64_t rows = s->results;
+    if (are_for_blocks(queue, s)) {
+        plan->team = team_for(queue, s);
+        const uint64_t teams = warps_of_block(queue) / plan->team;
+        const uint64_t rounds = is_light(s) ? BLOCK_ROWS_ROUNDS : BLOCK_ROWS_ROUNDS - 1;
+        const uint64_t most = rounds * blocks_at_once(queue, s);
+        const uint64_t blocks = (rows + teams - 1) / teams;
+        return (unsigned)(blocks < most ? blocks : most);
+    }
+    if (are_few(s)) {
+        const uint64_t most = warps_of(queue, s) * WARP;
+        const uint64_t lanes = (rows + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
+        return blocks_for(queue, lanes < most ? lanes : most);
+    }
+    return blocks_for(queue, plan->pieces * WARP);
 }
 
 #if defined(TALLY_DEBUG)
@@ -228,40 +262,21 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument arguments[] = {BUFFER(c->x), BUFFER(run->offsets), BUFFER(c->work),
                                              BUFFER(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s, &kernel);
-    if (s == TALLY_OK && are_for_blocks(queue, c->s)) {
-        TALLY_PATH_OF_VALUE(rows_paths, c->s->p, BLOCKS);
-        plan->team = team_for(queue, c->s);
-        const uint64_t teams = warps_of_block(queue) / plan->team;
-        const uint64_t rounds = is_light(c->s) ? BLOCK_ROWS_ROUNDS : BLOCK_ROWS_ROUNDS - 1;
-        const uint64_t most = rounds * blocks_at_once(queue, c->s);
-        const uint64_t blocks = (c->s->results + teams - 1) / teams;
-        return queue->api->launch(queue->gpu, kernel[BLOCKS],
-                                  (unsigned)(blocks < most ? blocks : most), block_of(queue),
-                                  arguments, 5);
-    }
-    if (s == TALLY_OK && are_few(c->s)) {
-        TALLY_PATH_OF_VALUE(rows_paths, c->s->p, FEW);
-        const uint64_t most = warps_of(queue, c->s) * WARP;
-        const uint64_t lanes = ((uint64_t)c->s->results + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
-        return queue->api->launch(queue->gpu, kernel[FEW],
-                                  blocks_for(queue, lanes < most ? lanes : most), block_of(queue),
-                                  arguments, 5);
-    }
-    TALLY_PATH_OF_VALUE(rows_paths, c->s->p, are_short(c->s) ? SHORT : WHOLE);
-    if (has_cuts(queue, c->s)) TALLY_PATH_OF_VALUE(rows_paths, c->s->p, JOIN);
+    if (s != TALLY_OK) return s;
+    const unsigned first = kernel_for(queue, c->s);
+    TALLY_PATH_OF_VALUE(rows_paths, c->s->p, first);
+    if (is_joined(queue, c->s)) TALLY_PATH_OF_VALUE(rows_paths, c->s->p, JOIN);
     if (c->s->filled) TALLY_PATH("rows of a filled copy");
-    if (s == TALLY_OK)
-        s = queue->api->launch(queue->gpu, are_short(c->s) ? kernel[SHORT] : kernel[WHOLE],
-                               blocks_for(queue, plan->pieces * WARP), block_of(queue), arguments,
-                               5);
-    if (s == TALLY_OK && has_cuts(queue, c->s))
+    s = queue->api->launch(queue->gpu, kernel[first], grid_for(queue, c->s, plan), block_of(queue),
+                           arguments, 5);
+    if (s == TALLY_OK && is_joined(queue, c->s))
         s = queue->api->launch(queue->gpu, kernel[JOIN], blocks_for(queue, plan->pieces),
                                block_of(queue), arguments + 1, 4);
     return s;
 }
 
 static bool is_single(const struct queue *queue, const struct shaped *s) {
-    return are_few(s) || are_for_blocks(queue, s) || !has_cuts(queue, s);
+    return !is_joined(queue, s);
 }
 
 static bool is_certain(const struct shaped *s) {

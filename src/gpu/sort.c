@@ -110,8 +110,7 @@ tally_status sort_prepare(struct queue *queue) {
     struct gpu_kernel *found[SORT_KERNELS] = {0};
     if (queue->sort[0]) return TALLY_OK;
     tally_status s = program_build_plain(queue, "sort.cu", &program);
-    for (unsigned i = 0; i < SORT_KERNELS && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) s = program_find(queue, program, names, SORT_KERNELS, found);
     if (s == TALLY_OK) memcpy(queue->sort, found, sizeof found);
     return s;
 }

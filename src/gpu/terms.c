@@ -22,8 +22,7 @@ static tally_status prepare(struct queue *queue) {
     struct gpu_program *program = NULL;
     if (queue->terms[0]) return TALLY_OK;
     tally_status s = program_build_plain(queue, "terms.cu", &program);
-    for (unsigned i = 0; i < TERMS_KERNELS && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) s = program_find(queue, program, names, TERMS_KERNELS, found);
     if (s == TALLY_OK) memcpy(queue->terms, found, sizeof found);
     return s;
 }

@@ -49,8 +49,7 @@ static tally_status user_kernels(struct queue *queue, const struct problem *p,
             return TALLY_OK;
         }
     tally_status s = program_build(queue, BY_WHOLE, c, p, false, &program);
-    for (int i = 0; i < KERNELS && s == TALLY_OK; i++)
-        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) s = program_find(queue, program, names, KERNELS, found);
     if (s != TALLY_OK) return s;
     *out = kernels_in(found);
     char *source = p->user->source ? strdup(p->user->source) : NULL;

@@ -76,7 +76,7 @@ typedef struct parts_plan {
     u64 counts; /* the word of the workspace where filled rows' counts begin; 0: there are none */
     u32 cut, monoids; /* PARTS_AXES ...; a bit for each PLAN_... that there is */
     u32 sums;         /* words of the sums in a record */
-    u32 team;         /* threads for a row in `quick`: 1, or WARP */
+    u32 team;         /* of a row: threads in `quick`, 1 or WARP; warps in `block_rows` */
     u32 quick_most;   /* elements of the longest row for `quick` */
     u32 masked;       /* there is a mask that has not been applied yet */
     u32 absolute;     /* an index is the element's number */

@@ -4,7 +4,8 @@
  * elements and of squares, of which norms and variances are made; the least and the greatest element, or with INDEXED
  * the index of one of them.
  *
- * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier. Of a row that
+ * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier, but for rows of one
+ * length that are long or not many: those are for teams of a block's warps (`block_rows`). Of a row that
  * pieces cut, each leaves its state on an edge; `join_rows` merges these. Offsets of short segments are checked by the
  * warp that uses them: it uses no offset that it has not found to lie inside and not to fall; and every offset is
  * checked by some warp, whatever the others are.
@@ -404,25 +405,26 @@ INLINED state merge_parts(state a, state b, u32 are_near) {
 }
 
 #define NEAR_TRIALS                                                                                \
-    3u /* rows that near sums may fail to decide before a block tries them no more */
+    3u /* turns in which near sums may fail to decide a row before a block tries them no more */
 
 /* The rows of one length that a block reduces at a time: a team of warps has one, and each warp a part of it. */
 typedef struct block_teams {
-    u32 warps, at_once; /* of a team; the teams of the block */
-    u32 each, from, n;  /* elements of a row; where the warp's part begins, and how many it has */
+    u32 warps, at_once;  /* of a team; the teams of the block */
+    u32 each;            /* elements of a row */
+    u32 own_from, own_n; /* where the calling warp's part begins, and how many elements it has */
 } block_teams;
 
 INLINED block_teams block_teams_of(const parts_plan *p) {
     block_teams t = {p->team, WARPS / p->team, (u32)p->rows.each, 0, 0};
     const u32 packs = t.warps * PACK, part = (t.each + packs - 1) / packs * PACK;
-    t.from = threadIdx.x / WARP % t.warps * part;
-    if (t.from > t.each) t.from = t.each;
-    t.n = t.each - t.from < part ? t.each - t.from : part;
+    t.own_from = threadIdx.x / WARP % t.warps * part;
+    if (t.own_from > t.each) t.own_from = t.each;
+    t.own_n = t.each - t.own_from < part ? t.each - t.own_from : part;
     return t;
 }
 
-/* Writes the results of the block's rows, from `first` on: a lane of one warp each, from the states of all warps. Returns
- * whether near sums did not decide one of them. */
+/* Writes the results of the block's rows, from `first` on. One warp does it, a lane for each row, from the states of all
+ * warps. Returns whether near sums did not decide one of them. */
 INLINED u32 put_block(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, const block_teams *t,
                       u64 first, const SHARED state *of_warp, u32 is_near) {
     const u32 lane = threadIdx.x % WARP;
@@ -460,8 +462,8 @@ KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
     while (first < plan.rows.count) {
         const u64 row = first + warp / t.warps;
         const u32 is_there = warp / t.warps < t.at_once && row < plan.rows.count;
-        const state all = reduce_part(at, is_there ? row * t.each + t.from : 0,
-                                      is_there ? apart_of(&plan, row) : 0, is_there ? t.n : 0,
+        const state all = reduce_part(at, is_there ? row * t.each + t.own_from : 0,
+                                      is_there ? apart_of(&plan, row) : 0, is_there ? t.own_n : 0,
                                       is_near, &precision, &strikes);
         if (threadIdx.x % WARP == 0) of_warp[turn % 2][warp] = all;
         __syncthreads();

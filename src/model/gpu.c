@@ -167,7 +167,8 @@ static tally_status copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offse
 
 /* ---- Programs ---- */
 
-static tally_status find_program(struct gpu *gpu, const struct gpu_text *text, void **out) {
+static tally_status find_program(struct gpu *gpu, const struct gpu_text *text,
+                                 struct gpu_program *program) {
     (void)gpu;
     if (text->prelude && *text->prelude)
         return fail(TALLY_EUNSUPPORTED, "the model runs the kernels it was built with only");
@@ -175,14 +176,14 @@ static tally_status find_program(struct gpu *gpu, const struct gpu_text *text, v
     if (!found)
         return fail(TALLY_EUNSUPPORTED, "the model was built without %s for this type and operator",
                     text->file);
-    *out = (void *)(uintptr_t)found;
+    program->native[0] = (void *)(uintptr_t)found;
     return TALLY_OK;
 }
 
-static tally_status find_kernel(struct gpu *gpu, void *const *program, const char *name,
+static tally_status find_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                                 void **out) {
     (void)gpu;
-    const model_kernel *found = model_program_kernel(program[0], name);
+    const model_kernel *found = model_program_kernel(program->native[0], name);
     if (!found) return fail(TALLY_ECOMPILE, "the program has no kernel '%s'", name);
     *out = (void *)(uintptr_t)found;
     return TALLY_OK;

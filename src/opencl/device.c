@@ -370,7 +370,7 @@ static tally_status compile_text(struct gpu *gpu, const char *text, const char *
 }
 
 /* Takes the program from the disk cache, or compiles its text, for the cache where that is to keep it. */
-static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
+static tally_status compile(struct gpu *gpu, const struct gpu_text *of, struct gpu_program *made) {
     char compiler[BINARIES_NAME], *text = embed_expand(of->root);
     tally_status status = TALLY_OK;
     if (!text) return no_memory(gpu);
@@ -381,17 +381,17 @@ static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **o
         status = compile_text(gpu, text, of->file, &program);
         if (status == TALLY_OK && key) binaries_store(program, gpu->device, key);
     }
-    if (status == TALLY_OK) *out = program;
+    if (status == TALLY_OK) made->native[0] = program;
     free(key);
     free(text);
     return status;
 }
 
-static tally_status find_kernel(struct gpu *gpu, void *const *program, const char *name,
+static tally_status find_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                                 void **out) {
     char what[96];
     cl_int error = CL_SUCCESS;
-    *out = cl.clCreateKernel(program[0], name, &error);
+    *out = cl.clCreateKernel(program->native[0], name, &error);
     snprintf(what, sizeof what, "kernel %s", name);
     return outcome(gpu, error, what);
 }

@@ -958,7 +958,8 @@ static unsigned remove_one(const char *folder) {
     return count;
 }
 
-static tally_status build_groups(void) {
+/* Has `count` of a program's kernels made together, and finds them. */
+static tally_status build_groups(size_t count) {
     static const char *const defines[] = {"OP_SUM", "TYPE_F32"};
     static const char *const names[] = {"few", "many", "lower_groups", "slices", "zeros"};
     struct gpu *gpu;
@@ -966,10 +967,15 @@ static tally_status build_groups(void) {
     struct gpu_kernel *kernel;
     assert_ok(cuda_api.open(0, NULL, &gpu));
     const size_t before = objects();
-    tally_status status = cuda_api.build(gpu, "groups.cu", NULL, defines, 2, &program);
+    assert_ok(cuda_api.build(gpu, "groups.cu", NULL, defines, 2, &program));
+    assert_int_equal(objects(), before); /* nothing is compiled yet */
+    tally_status status = cuda_api.make(gpu, program, names, count);
     if (status != TALLY_OK) assert_int_equal(objects(), before); /* also what was loaded is gone */
-    for (int i = 0; i < 5 && status == TALLY_OK; i++)
+    if (status == TALLY_OK) assert_int_equal(objects(), before + count);
+    for (size_t i = 0; i < count && status == TALLY_OK; i++)
         assert_ok(cuda_api.kernel(gpu, program, names[i], &kernel));
+    assert_ok(cuda_api.make(gpu, program, names, status == TALLY_OK ? count : 0));
+    if (status == TALLY_OK) assert_int_equal(objects(), before + count); /* each once */
     if (status == TALLY_OK)
         assert_error(TALLY_EINVAL, cuda_api.kernel(gpu, program, "none", &kernel));
     cuda_api.close(gpu);
@@ -977,7 +983,7 @@ static tally_status build_groups(void) {
     return status;
 }
 
-/* A file of several kernels is compiled kernel by kernel. What one of them fails in, the program does. */
+/* Of a file of several kernels those are compiled that are asked for. What one of them fails in, all do. */
 static void programs_of_kernels(void **state) {
     char folder[] = "/tmp/tally-cuda-XXXXXX";
     (void)state;
@@ -985,20 +991,23 @@ static void programs_of_kernels(void **state) {
     setenv("TALLY_CACHE_DIR", folder, 1);
     unsetenv("TALLY_CACHE");
     fail_at("cuModuleLoadData", 3, CUDA_ERROR_OUT_OF_MEMORY);
-    assert_error(TALLY_ENOMEM, build_groups());
+    assert_error(TALLY_ENOMEM, build_groups(5));
     heal();
     assert_int_equal(remove_one(folder), 0);
-    assert_ok(build_groups());
+    assert_ok(build_groups(5));
     setenv("TALLY_CUDA_DOUBLE_NVRTC", "11", 1);
-    assert_ok(build_groups());
+    assert_ok(build_groups(5));
     assert_int_equal(remove_one(folder), 5);
-    assert_error(TALLY_ECOMPILE, build_groups());
+    assert_error(TALLY_ECOMPILE, build_groups(5));
     unsetenv("TALLY_CUDA_DOUBLE_NVRTC");
     fail_at("cuModuleLoadData", 4,
             CUDA_ERROR_INVALID_IMAGE); /* one from the disk, maybe: all are made anew */
-    assert_ok(build_groups());
+    assert_ok(build_groups(5));
     heal();
     for (unsigned left = 5; left > 0; left--)
+        assert_int_equal(remove_one(folder), left);
+    assert_ok(build_groups(2));
+    for (unsigned left = 2; left > 0; left--)
         assert_int_equal(remove_one(folder), left);
     assert_int_equal(rmdir(folder), 0);
     setenv("TALLY_CACHE", "0", 1);

@@ -145,27 +145,36 @@ static int has_name(const struct program_image *image, const char *name) {
     return 0;
 }
 
-/* A file of several kernels becomes an image for each, in their order. */
+/* Of a file of several kernels those are made that are asked for, an image for each; or all in one. */
 static void kernel_by_kernel(void **state) {
-    static const char *const names[] = {"many", "few", "slices", "lower_groups", "zeros"};
+    enum { WANTED = 3, ALL = 5 };
+    static const char *const names[ALL] = {"zeros", "few", "many", "slices", "lower_groups"};
+    static const char *const unknown[] = {"few", "fe"};
     static const char *const defines[] = {"OP_SUM", "TYPE_F32"};
     const struct program_target target = {9, 0, DRIVER};
     struct program p;
     (void)state;
     setenv("TALLY_CACHE", "0", 1);
     char *root = embed_root("groups.cu", NULL, defines, 2);
-    const struct gpu_text text = {
-        .file = "groups.cu", .root = root, .defines = defines, .count = 2};
-    assert_ok(program_make(&text, &target, false, &p));
+    assert_int_equal(program_kernels_in(root), ALL);
+    assert_ok(program_make(root, "groups.cu", names, WANTED, &target, false, &p));
     assert_false(program_was_found(&p));
-    assert_int_equal(p.count, 5);
+    assert_int_equal(p.count, WANTED);
     for (unsigned i = 0; i < p.count; i++)
-        for (unsigned k = 0; k < 5; k++)
+        for (unsigned k = 0; k < ALL; k++)
             assert_int_equal(has_name(&p.image[i], names[k]), i == k);
     program_free(&p);
+    assert_ok(program_make(root, "groups.cu", NULL, 0, &target, false, &p));
+    assert_int_equal(p.count, 1);
+    for (unsigned k = 0; k < ALL; k++)
+        assert_int_equal(has_name(&p.image[0], names[k]), 1);
+    program_free(&p);
+    assert_error(TALLY_EINVAL, program_make(root, "groups.cu", unknown, 2, &target, false, &p));
+    assert_non_null(strstr(tally_error(), "no kernel fe,"));
+    program_free(&p);
     /* What is wrong in all of them is told in the calling thread. */
-    const struct gpu_text wrong = {.file = "groups.cu", .root = "#include \"kernels/groups.cu\"\n"};
-    assert_error(TALLY_ECOMPILE, program_make(&wrong, &target, false, &p));
+    assert_error(TALLY_ECOMPILE, program_make("#include \"kernels/groups.cu\"\n", "groups.cu",
+                                              names, WANTED, &target, false, &p));
     assert_non_null(strstr(tally_error(), "define one of"));
     program_free(&p);
     free(root);
