@@ -43,9 +43,10 @@ struct entry {
     uint64_t hash; /* 0: the entry is free */
     struct key key;
     PyObject *prepared; /* of Problem.prepare() */
-    PyObject *results;  /* a list of (result, its address, workspace, its address) */
-    PyObject *refill;   /* refill(): adds to that list */
-    int is_masked;      /* the second tensor is the mask */
+    PyObject *
+        results; /* a list of (result, its address, workspace, its address), or a workspace and its address */
+    PyObject *refill; /* refill(): adds to that list; or else returns a result */
+    int is_masked;    /* the second tensor is the mask */
 };
 
 struct call_cache {
@@ -290,22 +291,39 @@ static PyObject *pop_result(const struct entry *e) {
     return item;
 }
 
+/* Finds a result for a call, and fills in its address and that of a workspace; *item then keeps that workspace, or is NULL
+ * where the entry does. Returns NULL if there is none, with or without an exception. */
+static PyObject *take_result(const struct call_cache *cache, const struct entry *e,
+                             struct addresses *at, PyObject **item) {
+    struct layout layout;
+    PyObject *result = NULL;
+    *item = NULL;
+    if (PyTuple_Check(e->results)) {
+        result = PyObject_CallFunctionObjArgs(e->refill, NULL);
+        if (result && !describe(cache, result, &layout, &at->out[0])) Py_CLEAR(result);
+        at->workspace = PyLong_AsUnsignedLongLong(PyTuple_GetItem(e->results, 1));
+        return result;
+    }
+    *item = pop_result(e);
+    if (!*item) return NULL;
+    at->out[0] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(*item, 1));
+    at->workspace = PyLong_AsUnsignedLongLong(PyTuple_GetItem(*item, 3));
+    return Py_NewRef(PyTuple_GetItem(*item, 0));
+}
+
 /* Launches a call with its tensors at these addresses. Returns its result, or NULL, with or without an exception. */
-static PyObject *launch(const struct entry *e, const uint64_t address[]) {
-    PyObject *item = pop_result(e), *result = NULL;
-    if (!item) return NULL;
-    const struct addresses at = {
+static PyObject *launch(const struct call_cache *cache, const struct entry *e,
+                        const uint64_t address[]) {
+    struct addresses at = {
         .x = address[0],
         .y = e->is_masked ? 0 : address[1],
         .mask = e->is_masked ? address[1] : 0,
-        .workspace = PyLong_AsUnsignedLongLong(PyTuple_GetItem(item, 3)),
         .queue = (uint64_t)(uintptr_t)e->key.call.stream,
-        .out = {PyLong_AsUnsignedLongLong(PyTuple_GetItem(item, 1))},
         .outs = 1,
     };
-    if (!PyErr_Occurred() && core_launch_at(e->prepared, &at) == 0)
-        result = Py_NewRef(PyTuple_GetItem(item, 0));
-    Py_DECREF(item);
+    PyObject *item, *result = take_result(cache, e, &at, &item);
+    if (result && (PyErr_Occurred() || core_launch_at(e->prepared, &at) != 0)) Py_CLEAR(result);
+    Py_XDECREF(item);
     return result;
 }
 
@@ -320,7 +338,7 @@ PyObject *core_call_again(struct core *core, enum core_function f, PyObject *con
     if (!found) return NULL;
     struct entry e = *found; /* Python code may replace the entry meanwhile */
     retain(&e);
-    if (can_launch(core, &e, arguments)) result = launch(&e, address);
+    if (can_launch(core, &e, arguments)) result = launch(core->calls, &e, address);
     release(&e);
     return result;
 }
@@ -341,10 +359,13 @@ PyObject *core_cache_call(PyObject *module, PyObject *arguments) {
     struct entry made = {.hash = 0};
     uint64_t address[TENSORS];
     int f = 0;
-    if (!PyArg_ParseTuple(arguments, "OOO!OO!Op", &function, &names, &PyTuple_Type, &all,
-                          &made.prepared, &PyList_Type, &made.results, &made.refill,
-                          &made.is_masked))
+    if (!PyArg_ParseTuple(arguments, "OOO!OOOp", &function, &names, &PyTuple_Type, &all,
+                          &made.prepared, &made.results, &made.refill, &made.is_masked))
         return NULL;
+    if (!PyList_Check(made.results) && !PyTuple_Check(made.results)) {
+        PyErr_SetString(PyExc_TypeError, "results are a list, or a workspace and its address");
+        return NULL;
+    }
     const Py_ssize_t count = PyTuple_Size(all);
     while (f < FUNCTIONS && core->general[f] != function)
         f++;

@@ -81,13 +81,21 @@ class _Results:
         self.empty = p.backend.maker_of_empty(p.shape, p.name, p.number)
         #: How many results are made together: what waits keeps its workspace, so that of a large one there is one.
         self.count = max(1, min(_AT_ONCE, _MOST_ROOM // p.room)) if p.size <= _MOST_WORK else 1
-        is_alone = p.values == 1 and (self.count == 1 or p.room > _SMALL_ROOM)
-        self.refill = self.make_one if is_alone else self.make_many
+        #: (A whole array's is a tally_result, which takes more room than the element of a tensor.)
+        self.is_alone = p.values == 1 and p.room > RESULT and (self.count == 1 or p.room > _SMALL_ROOM)
+
+    def source(self) -> tuple[list[Any] | tuple[Any, int], Callable[[], Any]]:
+        """Where a call finds its result: a list, and what adds to it; or a workspace, and what makes a result."""
+        if self.is_alone and self.p.size <= _MOST_WORK:
+            return self.workspace(), self.empty
+        return self.waiting, self.make_one if self.is_alone else self.make_many
 
     def workspace(self) -> tuple[Any, int]:
         """Memory of any content and its address. The calls on a stream follow each other, so they share one workspace."""
         shared, size = _workspaces.get(self.key), self.p.size
         if shared is None or shared[2] < size:
+            if shared is not None and size <= _MOST_WORK:  # calls may keep all that there were: together twice the last one
+                size = max(size, min(2 * shared[2], _MOST_WORK))
             work = self.p.backend.empty((size,), "uint8", self.p.number)
             shared = work, self.p.backend.address(work), size
             if size <= _MOST_WORK:
@@ -160,7 +168,7 @@ def call_on_tensor(backend: Any, function: Callable[..., Any], names: tuple[str,
         if key not in _results and len(_results) >= _MOST_RESULTS:
             clear_cache()
         results = _results.setdefault(key, _Results(p, stream))
-        _core._cache_call(function, names, (x, *more), p.prepared, results.waiting, results.refill, p.has_mask)
+        _core._cache_call(function, names, (x, *more), p.prepared, *results.source(), p.has_mask)
     return value
 
 

@@ -103,6 +103,17 @@ def test_results_that_are_made_together(gpu, rng):
         same(gpu, value, getattr(tally, op)(a))
 
 
+def test_results_that_are_made_alone(gpu, rng, monkeypatch):
+    """As large ones are: each by itself, in a workspace that grows from one shape to the next."""
+    monkeypatch.setattr(_repeated, "_SMALL_ROOM", 0)
+    for rows in (3, 300, 700):
+        x = [numbers(rng, (rows, 70), "f4") for _ in range(5)]
+        for op, axis in (("sum", 1), ("max", 0), ("argmax", 1), ("sum", None)):
+            got = [getattr(tally, op)(gpu.there(a), axis=axis) for a in x for _ in range(3)]
+            for value, a in zip(got, (a for a in x for _ in range(3))):
+                same(gpu, value, getattr(tally, op)(a, axis=axis))
+
+
 def test_calls_that_are_asked_again(gpu, rng):
     """Other elements, and another mask, of the same shape; the same arguments but for one."""
     shape = (6, 5, 4)
