@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Never, TypeVar
 
-from ._gpu import checked as checked
+from ._checks import checked as checked
 from ._operators import Operator as Operator
 from ._results import Description as Description, MinMax as MinMax
 from ._states import Groups as Groups, State as State

@@ -340,11 +340,6 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find_kernels(queue, s, &l, &found);
 }
 
-static bool is_single(const struct queue *queue, const struct shaped *s) {
-    struct columns_layout l;
-    return lay_out(queue, s, &l) && l.chunks == 1;
-}
-
 static bool is_certain(const struct shaped *s) {
     return capability_for(BY_COLUMNS, s->p)->certain;
 }
@@ -353,5 +348,4 @@ const struct strategy columns_strategy = {.takes = takes,
                                           .words = words,
                                           .prepare = prepare,
                                           .enqueue = enqueue,
-                                          .is_certain = is_certain,
-                                          .is_single = is_single};
+                                          .is_certain = is_certain};

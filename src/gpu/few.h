@@ -1,6 +1,6 @@
 /*
- * few.h - reductions of so few elements that a single launch is best: a block for each row (`few` of kernels/parts.cu).
- * That launch clears nothing and needs no workspace.
+ * few.h - reductions of few elements that no other kernels are made for: a block for each row (`few` of kernels/parts.cu).
+ * That single launch clears nothing and needs no workspace.
  */
 #ifndef TALLY_GPU_FEW_H
 #define TALLY_GPU_FEW_H

@@ -118,13 +118,6 @@ static const char *never_alone(const struct path_table *t, const unsigned at[PAT
 PATH_TABLE(alone_paths, "parts on a GPU, by `fold` alone", never_alone, &path_ops, &path_types);
 #endif
 
-/* Returns whether a strategy does all rows by one launch, which takes less time for an element than `few` does. */
-static bool is_one_launch(const struct queue *queue, const struct strategy *strategy,
-                          const struct shaped *s) {
-    return strategy && strategy->is_certain && strategy->is_single && strategy->is_certain(s) &&
-           strategy->is_single(queue, s);
-}
-
 /* Does parts_enqueue() with a strategy, or NULL. */
 static tally_status enqueue(struct queue *queue, const struct parts_call *call,
                             const struct strategy *strategy) {
@@ -165,11 +158,8 @@ static tally_status enqueue(struct queue *queue, const struct parts_call *call,
 }
 
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
-    const struct shaped *shaped = call->s;
-    const bool few = few_takes(call);
-    if (few && shaped->each <= PARTS_FEW_CERTAIN) return few_enqueue(queue, call);
-    const struct strategy *strategy = choice_for(queue, shaped);
-    if (few && !is_one_launch(queue, strategy, shaped)) return few_enqueue(queue, call);
+    const struct strategy *strategy = choice_for(queue, call->s);
+    if (few_takes(call) && choice_is_poor(strategy)) return few_enqueue(queue, call);
     queue_hold(queue);
     return queue_send(queue, enqueue(queue, call, strategy));
 }

@@ -82,11 +82,14 @@ static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
 }
 
 /* Returns whether rows of one length are for the warps of blocks (kernels/rows.cu, block_rows): rows that are long, or not
- * many; but few that are very long are cut. What many rows with squares cost is hidden better by `rows`. */
+ * many, or no more than there are warps; but few that are very long are cut. What many rows with squares cost is hidden
+ * better by `rows`. */
 static bool are_for_blocks(const struct queue *queue, const struct shaped *s) {
     const uint64_t warps = warps_of(queue, s);
     const uint64_t bytes = (uint64_t)s->each * type_size(s->p->type);
-    if (s->cut != TALLY_AXES || bytes < BLOCK_ROWS_LEAST || s->each > PIECE_MOST) return false;
+    if (s->cut != TALLY_AXES || s->each > PIECE_MOST) return false;
+    if (bytes < BLOCK_ROWS_LEAST)
+        return s->results <= warps && bytes >= BLOCK_ROWS_FEWEST && !are_few(s);
     if (bytes > BLOCK_ROWS_MOST && s->results * warps_of_block(queue) < 2 * warps) return false;
     return s->results <= BLOCK_ROWS_ROUNDS * warps ||
            bytes >= (problem_has(s->p, MONOID_SQUARES) ? BLOCK_ROWS_SQUARES : BLOCK_ROWS_MANY);
@@ -275,10 +278,6 @@ static tally_status enqueue(struct parts_run *run) {
     return s;
 }
 
-static bool is_single(const struct queue *queue, const struct shaped *s) {
-    return !is_joined(queue, s);
-}
-
 static bool is_certain(const struct shaped *s) {
     return capability_for(BY_ROWS, s->p)->certain;
 }
@@ -288,5 +287,4 @@ const struct strategy rows_strategy = {.takes = takes,
                                        .prepare = prepare,
                                        .enqueue = enqueue,
                                        .checks = are_short,
-                                       .is_certain = is_certain,
-                                       .is_single = is_single};
+                                       .is_certain = is_certain};

@@ -59,8 +59,6 @@ struct strategy {
     bool (*checks)(const struct shaped *s);
     /* Rows that have elements: whether it leaves none of them; NULL: it may leave some. */
     bool (*is_certain)(const struct shaped *s);
-    /* Returns whether the strategy needs a single launch; NULL: it may need more. */
-    bool (*is_single)(const struct queue *queue, const struct shaped *s);
 };
 
 /* Returns how many blocks of most kernels the device runs at once. */

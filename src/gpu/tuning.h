@@ -62,8 +62,6 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define PARTS_FEW_ELEMENTS 16384
 #define PARTS_FEW_EACH     2048
 #define PARTS_FEW_ROWS     256
-/* The most elements of a row for `few` where a strategy is one launch, too. */
-#define PARTS_FEW_CERTAIN 64
 /* Up to so many rows those that a strategy leaves are marked, a byte each: kernels/parts.h. */
 #define MARKED_ROWS ((size_t)1 << 21)
 
@@ -80,6 +78,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define BLOCK_ROWS_ROUNDS 3
 /* Bytes of rows for block_rows: of some rows, between these two; and the least of many rows, without squares and with. */
 #define BLOCK_ROWS_LEAST   2048
+#define BLOCK_ROWS_FEWEST  32 /* the least where there are no more rows than warps */
 #define BLOCK_ROWS_MOST    65536
 #define BLOCK_ROWS_MANY    4096
 #define BLOCK_ROWS_SQUARES 8192
