@@ -17,7 +17,7 @@ from ._checks import RESULT, pending
 _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
 #: Operators on floats for which one row of so many bytes takes less time than a whole array: a block reduces it, and rounds.
 _QUICK_AS_ROW = ("mean", "norm2", "var", "std")
-_ROW_BYTES = range(1, (1 << 16) + 1)
+_ROW_BYTES = range(1 << 11, (1 << 16) + 1)
 
 
 @functools.lru_cache(maxsize=1024)

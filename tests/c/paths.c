@@ -1072,6 +1072,7 @@ static void open_devices(void) {
 static void check_kernels(const tally_problem *p, unsigned kind) {
     check_axes(*p, kind, 33, 70, 1, 33, 1, 0, "columns");
     check_axes(*p, kind, 33, 40, 40, 1, 1, 0, "rows");
+    check_axes(*p, kind, 210, 10, 10, 1, 1, 0, "more short rows than the device has warps");
     check_axes(*p, kind, 2, 1100, 1100, 1, 1, 0, "long rows");
     check_segments(*p, kind, 12, LENGTHS(0, 3, 12, 70, 1, 7), TALLY_I32, 0, "segments");
     check_groups(*p, kind, 10, 150, TALLY_I64, MIXED, 0, "groups");
