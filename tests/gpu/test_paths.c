@@ -298,7 +298,7 @@ static void take_all(const struct problem *p) {
     along(LARGE, p, 33, 1000, 1, 33, 0);
     /* rows */
     along(LARGE, p, 1000, 10000, 10000, 1, 0);
-    along(LARGE, p, 1000, 20, 20, 1, 0);
+    along(LARGE, p, 100000, 20, 20, 1, 0);
     along(LARGE, p, 5000, 3, 3, 1, 0);
     along(LARGE, p, 1000, 1000, 1100, 1, 0);
     along(LARGE, p, 40, 4000, 4000, 1, 0);
