@@ -43,8 +43,8 @@ struct entry {
     uint64_t hash; /* 0: the entry is free */
     struct key key;
     PyObject *prepared; /* of Problem.prepare() */
-    PyObject *
-        results; /* a list of (result, its address, workspace, its address), or a workspace and its address */
+    /* A list of (result, its address, workspace, its address), or a workspace and its address. */
+    PyObject *results;
     PyObject *refill; /* refill(): adds to that list; or else returns a result */
     int is_masked;    /* the second tensor is the mask */
 };

@@ -28,7 +28,7 @@ def plan_whole(p: _core.Problem, element: str, n: int, spec: str) -> tuple[Any, 
 
 
 def prepare_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: Layouts, parts: tuple[Any, ...] | None,
-                    apart: int) -> tuple[Any, int, int, int, int]:
+                  apart: int) -> tuple[Any, int, int, int, int]:
     """Prepares a reduction along axes. It leaves out dimensions of length 1 if there are too many for the engine."""
     x, y, mask = arrays
     if x.ndim > MOST_DIMS:

@@ -1,17 +1,31 @@
 /*
- * hash.h - the hash that ends saved states and saved groups: it tells damaged bytes from sound ones.
+ * hash.h - hashes: one ends saved states and saved groups, and tells damaged bytes from sound ones; one finds keys in
+ * caches.
  */
 #ifndef TALLY_HASH_H
 #define TALLY_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Returns the FNV-1a hash of bytes[0..size): any single changed byte changes it. */
 static inline uint64_t hash(const unsigned char *bytes, size_t size) {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < size; i++)
         h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Returns a hash of a key of whole words: it picks a place in a cache. Every byte counts, padding too. */
+static inline uint64_t hash_words(const void *key, size_t size) {
+    uint64_t h = 0;
+    for (size_t at = 0; at + sizeof h <= size; at += sizeof h) {
+        uint64_t word;
+        memcpy(&word, (const char *)key + at, sizeof word);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
     return h;
 }
 

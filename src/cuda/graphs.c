@@ -1,6 +1,7 @@
 /* graphs.c - see graphs.h. */
 #include "cuda/graphs.h"
 
+#include "base/hash.h"
 #include "base/invariant.h"
 #include "cuda/launch.h"
 
@@ -16,7 +17,8 @@ enum {
     CALLS = 8            /* ... so many calls of a set before it is made a graph */
 };
 
-/* What makes launches the same but for their arguments. Unused words are 0. */
+/* A call's launches without their arguments. Two calls share a graph if these are the same to the last byte:
+ * what is unused is 0. */
 struct launches {
     CUstream queue;
     size_t count;
@@ -148,13 +150,7 @@ static CUresult make(const struct graphs *g, struct known_graph *k) {
 
 /* Returns the place of what is held, which may have had another set of launches before. */
 static struct known_graph *find(struct graphs *g) {
-    uint64_t words[sizeof g->held / 8], hash = 0;
-    _Static_assert(sizeof words == sizeof g->held, "whole words");
-    memcpy(words, &g->held, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
-    }
+    const uint64_t hash = hash_words(&g->held, sizeof g->held);
     struct known_graph *set = &g->known[hash % (GRAPHS / WAYS) * WAYS], *oldest = set;
     for (size_t i = 0; i < WAYS; i++) {
         if (set[i].last > 0 && memcmp(&set[i].launches, &g->held, sizeof g->held) == 0)

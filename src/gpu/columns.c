@@ -1,6 +1,7 @@
 /* columns.c - see columns.h. */
 #include "gpu/columns.h"
 
+#include "base/hash.h"
 #include "base/types.h"
 #include "gpu/capability.h"
 #include "gpu/column_values.h"
@@ -160,15 +161,8 @@ struct known_columns {
 
 /* Returns the place where the tiles for a key are remembered, in memory that the queue frees; NULL: nowhere. */
 static struct known_columns *place_of(const struct queue *queue, const struct columns_key *key) {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < sizeof *key / sizeof hash; i++) {
-        uint64_t word;
-        memcpy(&word, (const char *)key + i * sizeof word, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
-    }
     struct known_columns *const all = queue->caches[CACHE_COLUMNS];
-    return all ? &all[hash % KNOWN_COLUMNS] : NULL;
+    return all ? &all[hash_words(key, sizeof *key) % KNOWN_COLUMNS] : NULL;
 }
 
 /* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. The

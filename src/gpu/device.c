@@ -586,14 +586,6 @@ static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
     return gpu_leave_theirs(d, s);
 }
 
-static bool gpu_is_captured(tally_device *device, void *queue) {
-    struct gpu_device *d = own(device);
-    if (!d->api->is_captured) return false;
-    tally_status s = gpu_enter_theirs(d, false);
-    const bool is = s != TALLY_OK || d->api->is_captured(d->theirs.gpu, queue);
-    return gpu_leave_theirs(d, s) != TALLY_OK || is;
-}
-
 /* ---- Times in the device's memory ---------------------------------------------------------- */
 
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,

@@ -87,6 +87,7 @@ tally_status gpu_terms_shared(tally_device *device, const terms_plan *plan, unsi
 tally_status gpu_shaped(tally_device *device, const struct shaped *s);
 tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);
 tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s);
+bool gpu_is_captured(tally_device *device, void *queue);
 tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, size_t *bytes);
 tally_status gpu_shaped_enqueue(tally_device *device, const struct shaped *s,
                                 const tally_shaped_call *call);

@@ -126,7 +126,7 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t warps) {
     const uint64_t units = queue_units(queue);
     if (pieces > warps) return rounded_up(pieces, warps);
-    const uint64_t busy = rounded_up(pieces, units * (block_of(queue) / WARP));
+    const uint64_t busy = rounded_up(pieces, units * warps_of_block(queue));
     return busy > warps / 2 ? busy : warps / 2;
 }
 

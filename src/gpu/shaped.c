@@ -522,6 +522,14 @@ tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
 
 /* ---- On queues of the caller's --------------------------------------------------------------------- */
 
+bool gpu_is_captured(tally_device *device, void *queue) {
+    struct gpu_device *d = own(device);
+    if (!d->api->is_captured) return false;
+    tally_status s = gpu_enter_theirs(d, false);
+    const bool is = s != TALLY_OK || d->api->is_captured(d->theirs.gpu, queue);
+    return gpu_leave_theirs(d, s) != TALLY_OK || is;
+}
+
 tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, size_t *bytes) {
     struct gpu_device *d = own(device);
     tally_status status = problem_has(s->p, MONOID_TREE) ? source_check(s->p) : TALLY_OK;

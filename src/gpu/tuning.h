@@ -76,9 +76,10 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 /* Rows are not many if there are at most so many for each warp that the device runs at once. A launch of block_rows has so
  * many blocks for each that it runs at once, or one less where states take time. */
 #define BLOCK_ROWS_ROUNDS 3
-/* Bytes of rows for block_rows: of some rows, between these two; and the least of many rows, without squares and with. */
+/* Bytes of a row for block_rows: at least LEAST; FEWEST if there are no more rows than warps; MANY if rows are many, and
+ * SQUARES if their squares are summed. A few rows have at most MOST: longer ones are cut. */
 #define BLOCK_ROWS_LEAST   2048
-#define BLOCK_ROWS_FEWEST  32 /* the least where there are no more rows than warps */
+#define BLOCK_ROWS_FEWEST  32
 #define BLOCK_ROWS_MOST    65536
 #define BLOCK_ROWS_MANY    4096
 #define BLOCK_ROWS_SQUARES 8192

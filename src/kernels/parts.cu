@@ -11,7 +11,7 @@
  * superaccumulator. A row that this cannot do is left to `fold` and `join`: a long one, a sum that a
  * double-double does not hold, an infinity, a value that does not exist.
  *
- * few: where all elements are few, a block folds a row and tries to lower its sums in two doubles; only where these are
+ * few: where all elements are few and no other kernels are made for the shape, a block folds a row and tries to lower its sums in two doubles; only where these are
  * not the whole sums it adds them to superaccumulators, and lowers those.
  *
  * A block of `fold` folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose

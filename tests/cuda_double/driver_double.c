@@ -884,6 +884,16 @@ static const struct model_program *program_of(const unsigned char *image) {
     return NULL;
 }
 
+/* Ends an object, if it is there and of the kind. */
+static CUresult ended(const char *name, const void *object, int kind) {
+    struct device *d;
+    CUresult result = called_in(name, &d);
+    struct object *o = result ? NULL : find(d, object, kind);
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) drop(o);
+    return done(result);
+}
+
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
@@ -895,12 +905,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
 }
 
 CUresult cuModuleUnload(CUmodule module) {
-    struct device *d;
-    CUresult result = called_in(__func__, &d);
-    struct object *o = result ? NULL : find(d, module, MODULE);
-    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) drop(o);
-    return done(result);
+    return ended(__func__, module, MODULE);
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
@@ -1015,12 +1020,7 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
-    struct device *d;
-    CUresult result = called_in(__func__, &d);
-    struct object *o = result ? NULL : find(d, graph, GRAPH);
-    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) drop(o);
-    return done(result);
+    return ended(__func__, graph, GRAPH);
 }
 
 /* Adds a kernel behind the last one: other graphs are not made here. */
@@ -1091,10 +1091,5 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
-    struct device *d;
-    CUresult result = called_in(__func__, &d);
-    struct object *o = result ? NULL : find(d, exec, EXEC);
-    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) drop(o);
-    return done(result);
+    return ended(__func__, exec, EXEC);
 }

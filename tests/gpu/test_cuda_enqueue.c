@@ -444,7 +444,7 @@ static void test_goes_as_graphs(void **state) {
     }
 }
 
-/* Where a graph cannot be made, set or launched for want of memory, its kernels are launched. */
+/* If memory runs out when a graph is made, set or launched, the call launches its kernels one by one. */
 static void test_goes_without_graphs(void **state) {
     static const char *const calls[] = {"cuGraphCreate",
                                         "cuGraphAddNode",
