@@ -44,7 +44,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define FOLD_PIECE_LEAST   ((uint64_t)1 << 14)
 #define FOLD_PIECES_A_UNIT 8
 #define LOOKS_A_BLOCK      4 /* blocks of `starts` in place of one of most other kernels */
-#define SORT_TILES_A_BLOCK 2 /* the least tiles of the sort's blocks */
+#define SORT_TILES_A_BLOCK 1 /* the least tiles of the sort's blocks */
 #define SORT_WORKER_LEAST                                                                          \
     (1 << 12) /* the least elements of a worker that is a thread (kernels/sort.cu) */
 /* The kernel `quick`. Where there are QUICK_THREAD_ROWS rows, of no more than QUICK_THREAD_MEAN elements on average, a

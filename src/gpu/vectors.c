@@ -131,7 +131,7 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->out_column = l->columns > 1 ? column->out : 1;
     plan->piece = l->piece;
     plan->pieces = l->pieces;
-    plan->whole = l->piece;
+    plan->whole = l->piece / 2; /* to cut one costs a join, and not to cut it makes pieces uneven */
     plan->left = run->plan.left;
     plan->is_cut = run->flag;
     plan->heads = run->own + l->heads;
@@ -139,15 +139,10 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->width = l->width;
     plan->tiles = l->tiles;
     const uint64_t vectors = s->vectors;
+    plan->shares =
+        (unsigned)(vectors < 64 * VECTORS_SLICES ? parts_of(vectors, 64) : VECTORS_SLICES);
     plan->slices = (unsigned)(vectors < 8 * VECTORS_SLICES ? parts_of(vectors, 8) : VECTORS_SLICES);
     plan->absolute = run->plan.absolute;
-}
-
-/* Returns the blocks of `join_vectors`, `most` or a few less. Where a part has few edges, only the first share of its columns
- * has work. A grid that is 1 more than a multiple of `slices` gives each block tasks of all shares. */
-static unsigned grid_of_joins(uint64_t tasks, unsigned most, unsigned slices) {
-    if (tasks <= most) return (unsigned)tasks;
-    return most <= slices ? most : (most - 1) / slices * slices + 1;
 }
 
 static tally_status enqueue(struct parts_run *run) {
@@ -167,7 +162,8 @@ static tally_status enqueue(struct parts_run *run) {
     const uint64_t tasks = (uint64_t)l.pieces * l.tiles * l.slabs;
     const unsigned most = parts_blocks_at_once(queue);
     const uint64_t folds = parts_of(tasks, queue->block / (l.width ? l.width : 1)),
-                   joins = parts_of(l.pieces, JOIN_PIECES) * plan.slices;
+                   joins = JOIN_FEW_TASKS(l.pieces, queue->block, plan.shares) +
+                           JOIN_MANY_TASKS(l.pieces, queue->block, plan.slices);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, l.wide ? WIDE : NARROW);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, JOIN);
     s = queue->api->launch(queue->gpu, kernel[l.wide ? WIDE : NARROW],
@@ -175,8 +171,8 @@ static tally_status enqueue(struct parts_run *run) {
                            queue->block, folding, 5);
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, kernel[JOIN],
-                               grid_of_joins(joins, 4 * most, plan.slices), queue->block, joining,
-                               4);
+                               (unsigned)(joins < 4 * most ? joins : 4 * most), queue->block,
+                               joining, 4);
     return s;
 }
 

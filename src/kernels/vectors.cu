@@ -10,7 +10,7 @@
  * many rows. The numbers of the next tile's rows are read meanwhile.
  *
  * wide: a thread has VECTOR neighbouring columns. narrow: one. join_vectors: merges the states of parts that were cut,
- * and lowers them; it returns at once if none was.
+ * and lowers them; it returns at once if none was. Parts of few edges are joined by a warp each, others by blocks.
  *
  * Results that a state does not determine are marked, and left to parts.cu, and so are indices of no elements.
  */
@@ -344,7 +344,73 @@ KERNEL narrow(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *wor
 
 /* ---- Parts that were cut ----------------------------------------------------------------------------------- */
 
+#define JOIN_TEAM                                                                                  \
+    (BLOCK < WARP ? BLOCK : WARP) /* threads that join a part of few edges, a column each */
 #define JOIN_LEAST (BLOCK < 8 ? BLOCK : 8u) /* columns that a block joins at a time, at least */
+
+/* A part that was cut: its edges are the second one of a piece and the first ones of those behind it, `count` in all. */
+typedef struct cut_part {
+    u32 part, start, length;
+    u64 piece, count;
+} cut_part;
+
+/* Returns the part that begins in a piece and is cut; of no edges if there is none. */
+__device__ cut_part cut_part_of(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
+                                const vectors_plan *p, u64 piece) {
+    cut_part c = {piece < p->pieces ? ((const GLOBAL u32 *)(work + p->heads))[piece] : NO_PART, 0,
+                  0, piece, 0};
+    if (c.part == NO_PART) return c;
+    const u64 origin = row_start(offsets, p->parts, 0),
+              start = row_start(offsets, p->parts, c.part);
+    c.start = (u32)start;
+    c.length = (u32)(row_start(offsets, p->parts, (u64)c.part + 1) - start);
+    c.count = (weight_at(start, origin, c.part) + c.length - 1) / p->piece - piece + 1;
+    return c;
+}
+
+/* Returns edges `first`, first + step, ... of a part, merged, of a slab's column, which is the nth of all. */
+INLINED state merge_edges(const GLOBAL u64 *work, const vectors_plan *p, const cut_part *c, u64 nth,
+                          u32 first, u32 step) {
+    state a = none();
+    for (u64 k = first; k < c->count; k += JOINED * step) {
+        u64 words[JOINED][STATE_WORDS];
+        UNROLL
+        for (u32 j = 0; j < JOINED; j++) {
+            const u64 one = k + j * step < c->count ? k + j * step : k;
+            const u64 edge = 2 * (c->piece + one) + (one == 0);
+            UNROLL
+            for (u32 w = 0; w < STATE_WORDS; w++)
+                words[j][w] = work[edge_word(p, edge, w) + nth];
+        }
+        UNROLL
+        for (u32 j = 0; j < JOINED; j++) {
+            const state b = state_of_words(words[j]);
+            if (k + j * step < c->count) a = merge(a, b);
+        }
+    }
+    return a;
+}
+
+INLINED void lower_column(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p,
+                          const cut_part *c, u64 nth, const state *a) {
+    lower_vectors(work, out, p, c->part, c->start, c->length, (u32)(nth / p->columns),
+                  (u32)(nth % p->columns), 1, a);
+}
+
+/* Each team joins the part of few edges that begins in a piece of its own, a share of its columns. */
+INLINED void join_few(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                      const vectors_plan *p, u64 task) {
+    const u64 vectors = (u64)p->slabs * p->columns;
+    const u64 piece = task / p->shares * (BLOCK / JOIN_TEAM) + threadIdx.x / JOIN_TEAM;
+    const cut_part c = cut_part_of(offsets, work, p, piece);
+    if (c.count > JOIN_FEW) return;
+    if (c.count > 0) TALLY_PATH("few edges");
+    for (u64 nth = task % p->shares * JOIN_TEAM + threadIdx.x % JOIN_TEAM;
+         c.count > 0 && nth < vectors; nth += (u64)p->shares * JOIN_TEAM) {
+        const state a = merge_edges(work, p, &c, nth, 0, 1);
+        lower_column(work, out, p, &c, nth, &a);
+    }
+}
 
 /* Returns how many columns a block joins at a time: fewer where `count` edges are more than a thread should merge. */
 PURE u32 join_width(u64 count) {
@@ -354,62 +420,48 @@ PURE u32 join_width(u64 count) {
     return width;
 }
 
-/* Merges the edges of the parts that begin in a piece and are cut, and lowers them. A task is some pieces and one of
- * `slices` shares of the columns. */
+/* A block joins the parts of many edges that begin in one of BLOCK pieces, a share of their columns. */
+INLINED void join_many(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                       const vectors_plan *p, u64 task, SHARED u32 *list, SHARED u64 *scratch) {
+    const u64 vectors = (u64)p->slabs * p->columns, first = task / p->slices * BLOCK;
+    __syncthreads(); /* the list has been read */
+    if (threadIdx.x == 0) list[BLOCK] = 0;
+    __syncthreads();
+    if (cut_part_of(offsets, work, p, first + threadIdx.x).count > JOIN_FEW)
+        list[atomicAdd(&list[BLOCK], 1u)] = threadIdx.x;
+    __syncthreads();
+    for (u32 i = 0; i < list[BLOCK]; i++) {
+        const cut_part c = cut_part_of(offsets, work, p, first + list[i]);
+        TALLY_PATH("many edges");
+        const u32 width = join_width(c.count), strands = BLOCK / width;
+        const u32 strand = threadIdx.x / width;
+        for (u64 begin = task % p->slices * width; begin < vectors;
+             begin += (u64)p->slices * width) {
+            const u64 nth = begin + threadIdx.x % width;
+            const u32 is_there = nth < vectors && strand < strands;
+            state a[VECTOR];
+            a[0] = is_there ? merge_edges(work, p, &c, nth, strand, strands) : none();
+            reduce_strands(width, strands, strand, 1, 1, a, scratch);
+            if (is_there && strand == 0) lower_column(work, out, p, &c, nth, a);
+            __syncthreads(); /* `scratch` has been read */
+        }
+    }
+}
+
+/* Merges the edges of the parts that were cut, and lowers them. */
 KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                     const vectors_plan plan) {
     __shared__ u64 scratch[STATE_WORDS * BLOCK];
-    __shared__ u32 head[JOIN_PIECES];
+    __shared__ u32 list[BLOCK + 1];
     wait_for_earlier();
     const u32 works =
         read_word(&work[PARTS_BAD]) == ~(u64)0 && read_word(&work[plan.is_cut]) == plan.left;
-    const u64 vectors = (u64)plan.slabs * plan.columns, origin = row_start(offsets, plan.parts, 0);
-    const u32 chunks = (plan.pieces + JOIN_PIECES - 1) / JOIN_PIECES;
-    const u64 tasks = works ? (u64)chunks * plan.slices : 0;
-    for (u64 task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const u32 first = (u32)(task / plan.slices) * JOIN_PIECES;
-        for (u32 i = threadIdx.x; i < JOIN_PIECES; i += BLOCK)
-            head[i] = first + i < plan.pieces ? ((const GLOBAL u32 *)(work + plan.heads))[first + i]
-                                              : NO_PART;
-        __syncthreads();
-        for (u32 i = 0; i < JOIN_PIECES; i++) {
-            const u32 part = head[i];
-            if (part == NO_PART) continue;
-            const u64 piece = first + i, start = row_start(offsets, plan.parts, part);
-            const u64 length = row_start(offsets, plan.parts, part + 1) - start;
-            const u64 count =
-                (weight_at(start, origin, part) + length - 1) / plan.piece - piece + 1;
-            const u32 width = join_width(count), strands = BLOCK / width;
-            const u32 strand = threadIdx.x / width;
-            for (u64 begin = task % plan.slices * width; begin < vectors;
-                 begin += (u64)plan.slices * width) {
-                const u64 nth = begin + threadIdx.x % width;
-                state a[VECTOR];
-                a[0] = none();
-                for (u64 k = strand; nth < vectors && strand < strands && k < count;
-                     k += JOINED * strands) {
-                    u64 words[JOINED][STATE_WORDS];
-                    UNROLL
-                    for (u32 j = 0; j < JOINED; j++) {
-                        const u64 one = k + j * strands < count ? k + j * strands : k;
-                        const u64 edge = 2 * (piece + one) + (one == 0);
-                        UNROLL
-                        for (u32 w = 0; w < STATE_WORDS; w++)
-                            words[j][w] = work[edge_word(&plan, edge, w) + nth];
-                    }
-                    UNROLL
-                    for (u32 j = 0; j < JOINED; j++) {
-                        const state b = state_of_words(words[j]);
-                        if (k + j * strands < count) a[0] = merge(a[0], b);
-                    }
-                }
-                reduce_strands(width, strands, strand, 1, 1, a, scratch);
-                if (nth < vectors && strand == 0)
-                    lower_vectors(work, out, &plan, part, (u32)start, (u32)length,
-                                  (u32)(nth / plan.columns), (u32)(nth % plan.columns), 1, a);
-                __syncthreads(); /* `scratch` has been read */
-            }
-        }
-        __syncthreads(); /* `head` has been read */
+    const u64 few = works ? JOIN_FEW_TASKS(plan.pieces, BLOCK, plan.shares) : 0;
+    const u64 many = works ? JOIN_MANY_TASKS(plan.pieces, BLOCK, plan.slices) : 0;
+    for (u64 task = blockIdx.x; task < few + many; task += gridDim.x) {
+        if (task < few)
+            join_few(offsets, work, out, &plan, task);
+        else
+            join_many(offsets, work, out, &plan, task - few, list, scratch);
     }
 }

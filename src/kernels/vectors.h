@@ -19,7 +19,13 @@
 
 #define VECTORS_PART 8 /* a part's cost besides its rows, in rows */
 #define NO_PART      (~0u)
-#define JOIN_PIECES  8 /* pieces that a block of `join_vectors` takes at a time */
+#define JOIN_FEW     32 /* edges of a part that a warp joins, at most */
+/* The tasks of blocks of `join_vectors`: parts of few edges, for as many pieces as a block has warps, a share of the columns;
+ * and those of many, for as many pieces as it has threads, a slice. */
+#define JOIN_WARPS(block) ((block) < 32 ? 1 : (block) / 32)
+#define JOIN_FEW_TASKS(pieces, block, shares)                                                      \
+    (((u64)(pieces) + JOIN_WARPS(block) - 1) / JOIN_WARPS(block) * (shares))
+#define JOIN_MANY_TASKS(pieces, block, slices) (((u64)(pieces) + (block)-1) / (block) * (slices))
 
 typedef struct vectors_plan {
     column_values values;
@@ -36,8 +42,9 @@ typedef struct vectors_plan {
     u32 pieces, slabs, columns;
     u32 row_bytes;    /* from one row to the next */
     u32 width, tiles; /* units of a team; tiles across a row */
-    u32 slices;       /* `join_vectors`: how many blocks share the columns of a part */
-    u32 absolute;     /* an index is the row's number, not that within its part */
+    u32 shares,
+        slices; /* `join_vectors`: how many blocks share the columns of a part of few edges, and of many */
+    u32 absolute; /* an index is the row's number, not that within its part */
 } vectors_plan;
 
 #endif
