@@ -174,6 +174,14 @@ void block_merge(const struct blocks *a, uint64_t *into, const uint64_t *from, s
     }
 }
 
+void block_merge_columns(const struct blocks *a, uint64_t *into, const uint64_t *from,
+                         size_t stride, size_t at, size_t width) {
+    for_forms(f, a) {
+        const size_t plane = a->plane_of[f] * stride;
+        form_of(a, f)->merge(into + plane, at, from + plane, at, stride, width);
+    }
+}
+
 void block_add_folded(const struct blocks *a, uint64_t *planes, size_t at, const char *x,
                       const char *y, size_t n, uint64_t first, int starts) {
     const size_t width = a->fold * a->unit, rows = n / a->fold, rest = n % a->fold;
@@ -520,6 +528,26 @@ int block_lower(struct blocks *a, struct block_worker *h, const uint64_t *planes
             if (!h->ok[i]) block_mark(a, row_of(h, at, i));
     }
     return 1;
+}
+
+void block_lower_nothing(const struct blocks *a, struct block_worker *h, const struct block *at) {
+    const struct shaped *s = a->s;
+    const struct extent *inner = &a->inner_kept;
+    /* The kept dimension may have been turned: then its last result has the lowest number. */
+    const size_t last = at->number + (at->width - 1) * inner->number;
+    struct state nothing;
+    const tally_value root = {.type = 0};
+    struct absence absence = {.number = UINT64_MAX};
+    state_clear(s->p, &nothing);
+    shaped_lower(s, &nothing, &root, at->out, at->number < last ? at->number : last, &absence);
+    if (absence.number != UINT64_MAX)
+        shaped_absent(&h->absence, absence.number, absence.status, absence.value);
+    for (unsigned v = 0; v < s->p->values; v++) {
+        const ptrdiff_t size = (ptrdiff_t)type_size(s->p->value[v].type);
+        char *out = (char *)s->out[v] + at->out * size;
+        for (size_t i = 1; i < at->width; i++)
+            memcpy(out + (ptrdiff_t)i * inner->out * size, out, (size_t)size);
+    }
 }
 
 /* ---- Workers -------------------------------------------------------------------------------- */

@@ -121,6 +121,9 @@ void block_copy_columns(const struct blocks *a, uint64_t *into, size_t into_stri
 /* Merges all columns of one block into those of another; the elements of `into` come first. */
 void block_merge(const struct blocks *a, uint64_t *into, const uint64_t *from, size_t stride,
                  size_t width);
+/* Merges columns [at, at + width) of one block into the same ones of another. */
+void block_merge_columns(const struct blocks *a, uint64_t *into, const uint64_t *from,
+                         size_t stride, size_t at, size_t width);
 /* Adds n elements that lie side by side, of each of `unit` results, to the columns that are folded, which are
  * those from `at` on. */
 void block_add_folded(const struct blocks *a, uint64_t *planes, size_t at, const char *x,
@@ -145,6 +148,8 @@ static inline size_t block_result_of(const struct block_worker *h, size_t i) {
  * in which the block is then to be done again, returns 0. */
 int block_lower(struct blocks *a, struct block_worker *h, const uint64_t *planes, size_t stride,
                 const struct block *at);
+/* Writes the results of a part without elements. */
+void block_lower_nothing(const struct blocks *a, struct block_worker *h, const struct block *at);
 /* Marks a result that is left to cpu_rows(). */
 void block_mark(struct blocks *a, size_t row);
 /* Makes non-temporal stores visible to other threads before the task ends: an ordinary store tells

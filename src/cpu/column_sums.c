@@ -165,29 +165,42 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     }
 
 /* Sums in one double. Rows are added as if nothing were left over; where something is, they are added once more, with
- * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. */
+ * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. Planes that stay as they are are not touched. */
 #define ONE_KERNEL(name, element, AGAIN)                                                           \
     static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
                                               const struct column_rows *in, size_t width) {        \
         unsigned wait = 0;                                                                         \
         EACH_ROW_BLOCK(element) {                                                                  \
-            WITH_SUMS(                                                                             \
-                vi64 left[DOUBLES]; if (wait == 0) {                                               \
-                    for (size_t k = 0; k < DOUBLES; k++)                                           \
-                        left[k] = (vi64){0};                                                       \
-                    EACH_ROW(element, in->x, in->x_row,                                            \
-                             EACH_VALUE(DOUBLE_##name(p, k), TRY_ONE, FIRST));                     \
-                    for (size_t k = 1; k < DOUBLES; k++)                                           \
-                        left[0] |= left[k];                                                        \
-                } if (wait > 0 || any_set((vu64)left[0])) {                                        \
-                    if (wait > 0)                                                                  \
-                        KERNEL_PATH("with a bound, untried");                                      \
-                    else                                                                           \
-                        KERNEL_PATH("again with a bound");                                         \
-                    wait = wait > 0 ? wait - 1 : COLUMNS_TRY_AGAIN;                                \
-                    FETCH_AGAIN(s, e, b, at)                                                       \
-                    AGAIN(element, name)                                                           \
-                });                                                                                \
+            double *at = (double *)planes + c;                                                     \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            vi64 left[DOUBLES];                                                                    \
+            const int starts = in->starts && r0 == 0;                                              \
+            int whole = starts;                                                                    \
+            for (size_t k = 0; k < DOUBLES; k++) {                                                 \
+                s[k] = starts ? -(vf64){0} : VECTOR_LOAD(vf64, at + k * LANES(double));            \
+                e[k] = b[k] = (vf64){0};                                                           \
+                left[k] = (vi64){0};                                                               \
+            }                                                                                      \
+            if (wait == 0) {                                                                       \
+                EACH_ROW(element, in->x, in->x_row,                                                \
+                         EACH_VALUE(DOUBLE_##name(p, k), TRY_ONE, FIRST));                         \
+                for (size_t k = 1; k < DOUBLES; k++)                                               \
+                    left[0] |= left[k];                                                            \
+            }                                                                                      \
+            if (wait > 0 || any_set((vu64)left[0])) {                                              \
+                if (wait > 0)                                                                      \
+                    KERNEL_PATH("with a bound, untried");                                          \
+                else                                                                               \
+                    KERNEL_PATH("again with a bound");                                             \
+                wait = wait > 0 ? wait - 1 : COLUMNS_TRY_AGAIN;                                    \
+                whole = 1;                                                                         \
+                FETCH_AGAIN(s, e, b, at)                                                           \
+                AGAIN(element, name)                                                               \
+            }                                                                                      \
+            STORE(at, s, double);                                                                  \
+            if (!whole) continue;                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
         }                                                                                          \
     }
 #define AGAIN(element, name)                                                                       \

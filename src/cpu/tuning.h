@@ -139,6 +139,17 @@
 /* Least rows of a part, for each that lies side by side in a fold, that are worth folding. */
 #define VECTORS_FOLDS 4
 
+/* ---- Vectors of groups: scattered.c --------------------------------------------------------- */
+
+/* Rows are added as they come where a column's state has so many bytes at most, those of all groups, for each thread, so many,
+ * and a group has so many rows of a thread at least, on average. */
+#define SCATTERED_STATE 24
+#define SCATTERED_BYTES ((size_t)16 << 20)
+#define SCATTERED_ROWS  8
+/* Rows of one id, side by side, that are added at once; and tasks that lower the groups. */
+#define SCATTERED_RUN   64
+#define SCATTERED_TASKS 64
+
 /* ---- Groups: groups.c ----------------------------------------------------------------------- */
 
 /* The elements of a thread's part, at least. */

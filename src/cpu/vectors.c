@@ -2,9 +2,10 @@
  * cpu/vectors.c - see vectors.h.
  *
  * A row holds the elements of one number along the axis, one of each vector. A part - a segment or a group - is some
- * rows, and its results are their columns (blocks.h). Rows of a segment are added where they lie. Those of a group are
- * gathered first, in the order of a sort that all vectors share; so are rows whose elements lie apart. Parts of few
- * columns become units of one block, which are lowered together.
+ * rows, and its results are their columns (blocks.h). Rows of a segment are added where they lie, and those of groups as
+ * they come, where the states of these fit in the caches (scattered.h). Those of other groups are gathered first, in the
+ * order of a sort that all vectors share; so are rows whose elements lie apart. Parts of few columns become units of one
+ * block, which are lowered together.
  *
  * Tasks are equal numbers of rows. A part that several of them share has a state in each of them, an edge; these are
  * merged, in the order of their rows, when all tasks are done. Results that are not certain are left to cpu_rows().
@@ -19,6 +20,7 @@
 #include "cpu/groups.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
+#include "cpu/scattered.h"
 #include "device/vectors.h"
 #include "problem/lower.h"
 
@@ -211,30 +213,6 @@ static int lower_parts(struct job *job, struct block_worker *h, struct part_work
     return 1;
 }
 
-/* Writes the results of a part without elements. */
-static void lower_nothing(const struct job *job, struct block_worker *h, const struct columns *c,
-                          size_t part) {
-    const struct shaped *s = job->s;
-    const struct extent *inner = &job->a.inner_kept, *axis = &s->reduced[0];
-    const ptrdiff_t place = c->out + (ptrdiff_t)part * axis->out;
-    /* The kept dimension may have been turned: then its last result has the lowest number. */
-    const size_t number = c->number + part * axis->number,
-                 last = number + (c->width - 1) * inner->number;
-    struct state nothing;
-    const tally_value root = {.type = 0};
-    struct absence absence = {.number = UINT64_MAX};
-    state_clear(s->p, &nothing);
-    shaped_lower(s, &nothing, &root, place, number < last ? number : last, &absence);
-    if (absence.number != UINT64_MAX)
-        shaped_absent(&h->absence, absence.number, absence.status, absence.value);
-    for (unsigned v = 0; v < s->p->values; v++) {
-        const ptrdiff_t size = (ptrdiff_t)type_size(s->p->value[v].type);
-        char *out = (char *)s->out[v] + place * size;
-        for (size_t i = 1; i < c->width; i++)
-            memcpy(out + (ptrdiff_t)i * inner->out * size, out, (size_t)size);
-    }
-}
-
 /* ---- Tasks ---------------------------------------------------------------------------------- */
 
 static size_t weight_of(const struct job *job, size_t part) {
@@ -260,7 +238,8 @@ static int take_part(struct job *job, struct block_worker *h, struct part_worker
                      const struct columns *c, size_t part, size_t start, size_t end) {
     if (start == end) {
         if (!lower_parts(job, h, w, c)) return 0;
-        lower_nothing(job, h, c, part);
+        const struct block at = block_of(job, c, part, 1, NULL);
+        block_lower_nothing(&job->a, h, &at);
         return 1;
     }
     if (w->filled == 0) w->first = part;
@@ -427,6 +406,27 @@ static tally_status run_tasks(struct cpu_device *d, struct job *job) {
     return cpu_share(d, job->a.total * block_words(&job->a) * 8, job->a.total, merge_task, job);
 }
 
+/* Runs a way on the blocks, and on the exact ones if it leaves results to these. */
+static tally_status with_exact_states(struct cpu_device *d, struct job *job,
+                                      tally_status (*run)(struct cpu_device *d, struct job *job)) {
+    struct blocks *a = &job->a;
+    job->exact = *a;
+    if (blocks_want_moments(a)) {
+        a->forms = FORM_BIT(FORM_MOMENTS);
+        a->plane_of[FORM_MOMENTS] = 0;
+        a->exact = &job->exact;
+    }
+    tally_status status = run(d, job);
+    if (status == TALLY_OK && a->again) {
+        *a = job->exact;
+        status = run(d, job);
+    } else if (a->exact) {
+        a->todo = job->exact.todo;
+        a->failed = job->exact.failed;
+    }
+    return status;
+}
+
 /* Reduces by planes; marks results that are left in *todo. */
 static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned char **todo,
                               struct absence *absence) {
@@ -437,31 +437,62 @@ static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned ch
     job->workers = calloc(d->threads, sizeof *job->workers);
     if (!job->workers || !make_edges(job) || !blocks_make_workers(a, d->threads))
         status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
-    else {
-        job->exact = *a;
-        if (blocks_want_moments(a)) {
-            a->forms = FORM_BIT(FORM_MOMENTS);
-            a->plane_of[FORM_MOMENTS] = 0;
-            a->exact = &job->exact;
-        }
-        status = run_tasks(d, job);
-        if (status == TALLY_OK && a->again) {
-            unsigned char *marked = job->exact.todo;
-            const int failed = job->exact.failed;
-            *a = job->exact;
-            a->todo = marked;
-            a->failed = failed;
-            status = run_tasks(d, job);
-        } else if (a->exact) {
-            a->todo = job->exact.todo;
-            a->failed = job->exact.failed;
-        }
-    }
+    else
+        status = with_exact_states(d, job, run_tasks);
     blocks_finish(a, d->threads, absence, &status);
     free(job->workers);
     free(job->edges);
     *todo = a->todo;
     return status;
+}
+
+static struct scattered scattered_of(struct job *job) {
+    const ptrdiff_t element = (ptrdiff_t)job->a.element;
+    return (struct scattered){.a = &job->a,
+                              .s = job->s,
+                              .x_row = job->x_row * element,
+                              .y_row = job->y_row * element,
+                              .counts = job->counts};
+}
+
+static tally_status scatter(struct cpu_device *d, struct job *job) {
+    const struct scattered r = scattered_of(job);
+    return scattered_reduce(d, &r);
+}
+
+/* Reduces groups as their rows come, if that is a way for them; returns whether it was. */
+static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **todo,
+                         struct absence *absence, tally_status *status) {
+    struct blocks before, *a = &job->a;
+    plan_columns(job);
+    const struct scattered r = scattered_of(job);
+    if (job->s->cut != TALLY_GROUPS || job->gathers || !scattered_suits(&r, d->threads)) return 0;
+    a->absolute = 0; /* a row's number is its index */
+    before = *a;
+    *status = TALLY_OK;
+    if (blocks_make_workers(a, d->threads))
+        *status = with_exact_states(d, job, scatter);
+    else
+        *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+    blocks_finish(a, d->threads, absence, status);
+    *todo = a->todo;
+    if (*status != TALLY_EINVAL) return 1;
+    *a = before; /* an id is outside of all groups: the sort says which */
+    a->absolute = 1;
+    free(*todo);
+    *todo = NULL;
+    return 0;
+}
+
+/* Brings the numbers of rows into the order of their groups. */
+static tally_status sort_rows(struct cpu_device *d, struct job *job, struct sorted *sorted) {
+    const tally_status status = cpu_sort_positions(d, job->s, sorted);
+    if (status != TALLY_OK) return status;
+    job->start = sorted->start;
+    job->start_type = TALLY_I64;
+    job->order = job->a.order = sorted->position;
+    job->ordered = start_of(job, job->s->count);
+    return TALLY_OK;
 }
 
 tally_status cpu_vectors(struct cpu_device *d, const struct shaped *s, struct absence *absence) {
@@ -481,17 +512,12 @@ tally_status cpu_vectors(struct cpu_device *d, const struct shaped *s, struct ab
     struct sorted sorted = {0};
     unsigned char *todo = NULL;
     tally_status status = TALLY_OK;
-    int done = 0;
-    if (s->cut == TALLY_GROUPS) {
-        status = cpu_sort_positions(d, s, &sorted);
-        if (status != TALLY_OK) return status;
-        job.start = sorted.start;
-        job.start_type = TALLY_I64;
-        job.order = job.a.order = sorted.position;
-        job.ordered = start_of(&job, s->count);
-    }
-    job.all = s->results > 0 ? weight_of(&job, s->count) : 0;
-    if (s->results > 0 && has_planes(&job)) {
+    const int planes = s->results > 0 && has_planes(&job);
+    int done = planes && by_scattering(d, &job, &todo, absence, &status);
+    if (status == TALLY_OK && s->cut == TALLY_GROUPS && (!done || todo))
+        status = sort_rows(d, &job, &sorted);
+    if (status == TALLY_OK && planes && !done) {
+        job.all = weight_of(&job, s->count);
         status = by_planes(d, &job, &todo, absence);
         done = 1;
     }

@@ -1046,6 +1046,8 @@ static void check_threads(void) {
     check_axes(ask(TALLY_VAR, TALLY_F64), CONSTANT, 20, 20000, 1, 20, 1, 0, "columns in parts");
     check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 2, LENGTHS(20000, 9000), 20, BY_SEGMENT,
                   "parts that are cut");
+    check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 3, LENGTHS(3000), 20, BY_ID,
+                  "groups taken as they come");
     check_segments(ask(TALLY_VAR, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
     check_segments(ask(TALLY_PROD, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
     check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
@@ -1080,6 +1082,7 @@ static void check_kernels(const tally_problem *p, unsigned kind) {
     check_axes(*p, kind, 9, 40, 40, 1, 1, 1, "few rows behind a mask");
     check_axes(*p, kind, 33, 40, 1, 33, 1, 1, "columns behind a mask");
     check_vectors(*p, kind, 6, LENGTHS(0, 3, 150, 1, 7), 8, BY_SEGMENT, "segments of vectors");
+    check_vectors(*p, kind, 2, LENGTHS(1, 2200), 2, BY_SEGMENT, "a segment of many pieces");
     check_vectors(*p, kind, 5, LENGTHS(0, 3, 90, 1, 7), 3, BY_ID, "groups of vectors");
 }
 

@@ -87,6 +87,24 @@ def test_sums_of_vectors_are_exact(device):
             assert got[5 * g + c] == float(sum((Fraction(float(v)) for v in x[ids == g, c]), Fraction(0)))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("columns", [8, 12, 16, 33, 64])
+def test_groups_taken_as_they_come(columns, threads):
+    """Groups of many rows: threads share these, and rows are read in whole steps of columns, but for the array's last."""
+    rng, py = np.random.default_rng([SEED, columns, threads]), random.Random(f"{SEED} {columns} {threads}")
+    dev = t.open_device(f"cpu:threads={threads}")
+    for problem in py.sample([p for type in t.TYPES for p in problems(type)], 40):
+        x, y = (elements(problem.type, (500, columns), rng, py.choice(KINDS)) for _ in "xy")
+        turn = slice(None, None, py.choice([1, -1]))
+        ids = rng.integers(-1, 9, 500)
+        ids[rng.integers(0, 500):] = 3  # a run
+        ids[ids == 5] = 6  # one group is empty
+        places = [np.flatnonzero(ids == g) for g in range(9)]
+        shape = t.groups_shape(500, ids, 9, None, True)
+        case(problem, x[turn], 0, places, shape, dev, y[turn], of_groups=True)
+    t.close_device(dev)
+
+
 # ---- What is refused --------------------------------------------------------------------------
 
 def refused(shape, problem=None, x=None, device=None, count=64):
