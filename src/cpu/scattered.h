@@ -18,8 +18,8 @@ struct scattered {
 /* Returns whether this way is for the problem: the states of all groups fit, and there are rows enough. */
 int scattered_suits(const struct scattered *r, unsigned threads);
 
-/* Adds all rows, and writes the results; marks those that are left, as block_lower() does, and notes in blocks.again that some
- * are left to exact states. TALLY_EINVAL, with no line: an id is outside of all groups and should not be. */
+/* Adds all rows, and writes the results; marks those that are left, as block_lower() does. TALLY_EINVAL, with no line: an id is
+ * outside of all groups and should not be. */
 tally_status scattered_reduce(struct cpu_device *d, const struct scattered *r);
 
 #endif

@@ -406,27 +406,6 @@ static tally_status run_tasks(struct cpu_device *d, struct job *job) {
     return cpu_share(d, job->a.total * block_words(&job->a) * 8, job->a.total, merge_task, job);
 }
 
-/* Runs a way on the blocks, and on the exact ones if it leaves results to these. */
-static tally_status with_exact_states(struct cpu_device *d, struct job *job,
-                                      tally_status (*run)(struct cpu_device *d, struct job *job)) {
-    struct blocks *a = &job->a;
-    job->exact = *a;
-    if (blocks_want_moments(a)) {
-        a->forms = FORM_BIT(FORM_MOMENTS);
-        a->plane_of[FORM_MOMENTS] = 0;
-        a->exact = &job->exact;
-    }
-    tally_status status = run(d, job);
-    if (status == TALLY_OK && a->again) {
-        *a = job->exact;
-        status = run(d, job);
-    } else if (a->exact) {
-        a->todo = job->exact.todo;
-        a->failed = job->exact.failed;
-    }
-    return status;
-}
-
 /* Reduces by planes; marks results that are left in *todo. */
 static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned char **todo,
                               struct absence *absence) {
@@ -437,8 +416,26 @@ static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned ch
     job->workers = calloc(d->threads, sizeof *job->workers);
     if (!job->workers || !make_edges(job) || !blocks_make_workers(a, d->threads))
         status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
-    else
-        status = with_exact_states(d, job, run_tasks);
+    else {
+        job->exact = *a;
+        if (blocks_want_moments(a)) {
+            a->forms = FORM_BIT(FORM_MOMENTS);
+            a->plane_of[FORM_MOMENTS] = 0;
+            a->exact = &job->exact;
+        }
+        status = run_tasks(d, job);
+        if (status == TALLY_OK && a->again) {
+            unsigned char *marked = job->exact.todo;
+            const int failed = job->exact.failed;
+            *a = job->exact;
+            a->todo = marked;
+            a->failed = failed;
+            status = run_tasks(d, job);
+        } else if (a->exact) {
+            a->todo = job->exact.todo;
+            a->failed = job->exact.failed;
+        }
+    }
     blocks_finish(a, d->threads, absence, &status);
     free(job->workers);
     free(job->edges);
@@ -446,41 +443,31 @@ static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned ch
     return status;
 }
 
-static struct scattered scattered_of(struct job *job) {
-    const ptrdiff_t element = (ptrdiff_t)job->a.element;
-    return (struct scattered){.a = &job->a,
-                              .s = job->s,
-                              .x_row = job->x_row * element,
-                              .y_row = job->y_row * element,
-                              .counts = job->counts};
-}
-
-static tally_status scatter(struct cpu_device *d, struct job *job) {
-    const struct scattered r = scattered_of(job);
-    return scattered_reduce(d, &r);
-}
-
 /* Reduces groups as their rows come, if that is a way for them; returns whether it was. */
 static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **todo,
                          struct absence *absence, tally_status *status) {
-    struct blocks before, *a = &job->a;
     plan_columns(job);
-    const struct scattered r = scattered_of(job);
+    struct blocks a = job->a;
+    const ptrdiff_t element = (ptrdiff_t)a.element;
+    const struct scattered r = {.a = &a,
+                                .s = job->s,
+                                .x_row = job->x_row * element,
+                                .y_row = job->y_row * element,
+                                .counts = job->counts};
     if (job->s->cut != TALLY_GROUPS || job->gathers || !scattered_suits(&r, d->threads)) return 0;
-    a->absolute = 0; /* a row's number is its index */
-    before = *a;
+    a.absolute = 0; /* a row's number is its index */
     *status = TALLY_OK;
-    if (blocks_make_workers(a, d->threads))
-        *status = with_exact_states(d, job, scatter);
+    if (blocks_make_workers(&a, d->threads))
+        *status = scattered_reduce(d, &r);
     else
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
-    blocks_finish(a, d->threads, absence, status);
-    *todo = a->todo;
-    if (*status != TALLY_EINVAL) return 1;
-    *a = before; /* an id is outside of all groups: the sort says which */
-    a->absolute = 1;
-    free(*todo);
-    *todo = NULL;
+    blocks_finish(&a, d->threads, absence, status);
+    if (*status != TALLY_EINVAL) {
+        *todo = a.todo;
+        return 1;
+    }
+    free(a.todo);
+    *status = TALLY_OK; /* an id is outside of all groups: the sort says which */
     return 0;
 }
 

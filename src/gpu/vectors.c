@@ -105,7 +105,10 @@ PATH_TABLE(vectors_paths, "vectors on a GPU", never_vectors, &kernel_axis, &path
 
 static tally_status find_kernels(struct queue *queue, const struct problem *p,
                                  const struct vectors_layout *l, struct gpu_kernel *const **out) {
-    return program_kernels(queue, BY_VECTORS, l->fold, p, false, names, KERNELS, out);
+    const char *wanted[KERNELS] = {[JOIN] = names[JOIN]};
+    const unsigned fold = l->wide ? WIDE : NARROW;
+    wanted[fold] = names[fold];
+    return program_kernels(queue, BY_VECTORS, l->fold, p, false, wanted, KERNELS, out);
 }
 
 static void make_plan(const struct parts_run *run, const struct vectors_layout *l,
