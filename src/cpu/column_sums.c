@@ -165,7 +165,8 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     }
 
 /* Sums in one double. Rows are added as if nothing were left over; where something is, they are added once more, with
- * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. Planes that stay as they are are not touched. */
+ * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. Planes that stay as they are, e and mostly b, are not
+ * touched: they have been stored by the first rows, or by clear(). */
 #define ONE_KERNEL(name, element, AGAIN)                                                           \
     static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
                                               const struct column_rows *in, size_t width) {        \

@@ -6,7 +6,8 @@
  * long: they read pieces of rows.)
  *
  * Groups have whole steps of columns, as kernels are slow at parts of one: the elements behind a row, which are those of its
- * neighbour, are added to columns that nobody lowers. Only where the array ends a row's own are taken alone.
+ * neighbour, are added to columns that nobody lowers. Only where the array ends a row's own are taken alone; if they are a
+ * group's first, all its columns are cleared before.
  */
 #include "cpu/scattered.h"
 
@@ -37,7 +38,8 @@ struct scatter_job {
 
 /* ---- Adding --------------------------------------------------------------------------------- */
 
-/* Returns whether whole steps of rows, from the one at `at` to the one at `last`, lie in their array. */
+/* Returns whether whole steps of rows, from the one at `at` to the one at `last`, which are equally far apart, lie in their
+ * array. */
 static int has_steps(const struct scatter_job *job, const char *at, const char *last,
                      const char *end) {
     const size_t bytes = job->unit * job->r->a->element;
@@ -58,13 +60,14 @@ static size_t find_adders(const struct blocks *a, const struct share *to, size_t
     return count;
 }
 
-/* Adds rows to `width` columns from `at` on. */
-static void add_rows(const struct adder *adders, size_t count, size_t stride, size_t at,
-                     const struct column_rows *in, size_t width) {
+/* Adds rows to `width` columns of a group's `unit`, which are those from `at` on. */
+static void add_to_group(const struct adder *adders, size_t count, size_t stride, size_t at,
+                         const struct column_rows *in, size_t width, size_t unit) {
     for (size_t k = 0; k < count; k++) {
         const struct column_form *form = adders[k].form;
         uint64_t *columns = (uint64_t *)(void *)(adders[k].columns + at * form->lane);
-        if (in->starts && !form->starts) form->clear(columns, stride, width, in->first);
+        if (in->starts && (!form->starts || width < unit))
+            form->clear(columns, stride, unit, in->first);
         form->add(columns, stride, in, width);
     }
 }
@@ -87,7 +90,9 @@ static void add_share(void *context, size_t nth, unsigned worker) {
             next = id_at(s->ids, s->ids_type, i + rows);
             if (next != id || rows == most) break;
         }
-        if (block_halts(a, &a->workers[worker], rows * job->width)) return;
+        if (block_halts(a, &a->workers[worker], rows * job->width) ||
+            __atomic_load_n(&job->outside, __ATOMIC_RELAXED))
+            return;
         if (id >= s->count) {
             if (s->skip_outside) continue;
             __atomic_store_n(&job->outside, 1, __ATOMIC_RELAXED);
@@ -102,7 +107,7 @@ static void add_share(void *context, size_t nth, unsigned worker) {
                                  : job->width;
         const struct column_rows in = {x, y, r->x_row, r->y_row, rows, i, 1, to->count[id] == 0};
         to->count[id] += (uint32_t)rows;
-        add_rows(adders, forms, job->stride, id * job->unit, &in, width);
+        add_to_group(adders, forms, job->stride, id * job->unit, &in, width, job->unit);
     }
 }
 
@@ -165,7 +170,7 @@ static void lower_task(void *context, size_t task, unsigned worker) {
         const size_t n = merge_shares(job, group), at = (group - first) * job->width;
         for (size_t i = 0; i < job->width && job->r->counts; i++)
             h->value[3][at + i] = (double)n;
-        if (n > 0 && at + 2 * job->width <= a->width) continue;
+        if (n > 0 && at + 2 * job->width <= a->width) continue; /* there is room for one more */
         lower_groups(job, h, first, group - first + (n > 0));
         if (n == 0) {
             const struct block at_nothing = block_of(job, group, 1);
@@ -207,12 +212,22 @@ static size_t state_bytes(const struct blocks *a) {
     return bytes;
 }
 
+/* Returns whether whole steps have few columns more than a row. */
+static int has_few_more(const struct scattered *r) {
+    const size_t unit = unit_of(r), width = r->s->vectors;
+    return unit == COLUMN_STEP ? 2 * width >= unit : 4 * width >= 3 * unit;
+}
+
 int scattered_suits(const struct scattered *r, unsigned threads) {
     const struct shaped *s = r->s;
-    return r->a->total == 1 && !s->sorted && has_neighbours(r) &&
-           s->count <= s->n / SCATTERED_ROWS / threads && s->vectors <= r->a->width &&
-           2 * s->vectors >= unit_of(r) && state_bytes(r->a) <= SCATTERED_STATE &&
-           s->count <= SCATTERED_BYTES / SCATTERED_STATE / threads / unit_of(r);
+    const size_t element = r->a->element, state = state_bytes(r->a);
+    const size_t states = unit_of(r) * state * (element > 4 ? 2 : 1);
+    return r->a->total == 1 && !s->sorted && has_neighbours(r) && has_few_more(r) &&
+           s->vectors <= SCATTERED_ROW / element && state <= SCATTERED_STATE &&
+           state <= SCATTERED_LARGER * element &&
+           s->n >= SCATTERED_LEAST / (s->vectors * element) &&
+           s->count <= s->n / SCATTERED_ROWS / threads &&
+           s->count <= SCATTERED_BYTES / threads / states;
 }
 
 static int make_shares(struct scatter_job *job) {
@@ -244,16 +259,15 @@ tally_status scattered_reduce(struct cpu_device *d, const struct scattered *r) {
     job.rows = s->n / job.shares;
     job.groups = (s->count + SCATTERED_TASKS - 1) / SCATTERED_TASKS;
     tally_status status = TALLY_OK;
-    if (!make_shares(&job))
-        status = fail(TALLY_ENOMEM, "no memory for the states of %zu groups", s->count);
+    if (!make_shares(&job)) status = TALLY_EINVAL;
     if (status == TALLY_OK)
         status = cpu_share(d, s->n * job.width * r->a->element, job.shares, add_share, &job);
     if (status == TALLY_OK && blocks_are_halted(r->a)) status = stop_status();
     if (status == TALLY_OK && job.outside) status = TALLY_EINVAL;
     if (job.shares > 1) TALLY_PATH("shares that are merged");
     if (status == TALLY_OK)
-        status = cpu_share(d, share_bytes(r), (s->count + job.groups - 1) / job.groups, lower_task,
-                           &job);
+        status = cpu_share(d, job.shares * share_bytes(r), (s->count + job.groups - 1) / job.groups,
+                           lower_task, &job);
     free_shares(&job);
     return status;
 }

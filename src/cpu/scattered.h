@@ -19,7 +19,7 @@ struct scattered {
 int scattered_suits(const struct scattered *r, unsigned threads);
 
 /* Adds all rows, and writes the results; marks those that are left, as block_lower() does. TALLY_EINVAL, with no line: an id is
- * outside of all groups and should not be. */
+ * outside of all groups and should not be, or there is no memory; nothing has been written. */
 tally_status scattered_reduce(struct cpu_device *d, const struct scattered *r);
 
 #endif

@@ -141,11 +141,19 @@
 
 /* ---- Vectors of groups: scattered.c --------------------------------------------------------- */
 
-/* Rows are added as they come where a column's state has so many bytes at most, those of all groups, for each thread, so many,
- * and a group has so many rows of a thread at least, on average. */
-#define SCATTERED_STATE 24
-#define SCATTERED_BYTES ((size_t)16 << 20)
-#define SCATTERED_ROWS  8
+/* Rows are added as they come where they have so many bytes at most, and the array so many at least, which do not fit in the
+ * caches. A column's state has so many bytes at most, and so many times those of an element; the states of all groups and
+ * threads so many, or half of that where elements have 8 bytes. A group has so many rows of each thread, on average. */
+#define SCATTERED_ROW 256
+#if defined(TALLY_DEBUG) /* so that small tests take this way, too */
+#define SCATTERED_LEAST 0
+#else
+#define SCATTERED_LEAST ((size_t)24 << 20)
+#endif
+#define SCATTERED_STATE  24
+#define SCATTERED_LARGER 10
+#define SCATTERED_BYTES  ((size_t)8 << 20)
+#define SCATTERED_ROWS   32
 /* Rows of one id, side by side, that are added at once; and tasks that lower the groups. */
 #define SCATTERED_RUN   64
 #define SCATTERED_TASKS 64

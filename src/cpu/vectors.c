@@ -446,7 +446,7 @@ static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned ch
 /* Reduces groups as their rows come, if that is a way for them; returns whether it was. */
 static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **todo,
                          struct absence *absence, tally_status *status) {
-    plan_columns(job);
+    plan_columns(job); /* without an order; by_planes() plans anew */
     struct blocks a = job->a;
     const ptrdiff_t element = (ptrdiff_t)a.element;
     const struct scattered r = {.a = &a,
@@ -466,8 +466,7 @@ static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **
         *todo = a.todo;
         return 1;
     }
-    free(a.todo);
-    *status = TALLY_OK; /* an id is outside of all groups: the sort says which */
+    *status = TALLY_OK; /* the sort says which id is outside of all groups */
     return 0;
 }
 

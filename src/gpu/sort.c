@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define GROUPS_SORTED  ((uint64_t)UINT32_MAX) /* groups are fewer: kernels/sort.cu */
-#define LOOKS_A_THREAD 4                      /* kernels/parts.cu */
+#define LOOKS_A_THREAD 4                      /* ids that a thread looks at, at least */
 
 /* ---- Which groups -------------------------------------------------------------------------- */
 

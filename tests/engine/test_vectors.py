@@ -87,21 +87,39 @@ def test_sums_of_vectors_are_exact(device):
             assert got[5 * g + c] == float(sum((Fraction(float(v)) for v in x[ids == g, c]), Fraction(0)))
 
 
+def outcome(problem, shape, x, count, dev):
+    """The results, and the line about the first that does not exist."""
+    try:
+        return t.run(problem, shape, x, None, count, dev)[0], None
+    except t.Failed as failed:
+        return failed.out[0], failed.line
+
+
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("columns", [8, 12, 16, 33, 64])
+@pytest.mark.parametrize("columns", [8, 12, 16, 24, 64])
 def test_groups_taken_as_they_come(columns, threads):
-    """Groups of many rows: threads share these, and rows are read in whole steps of columns, but for the array's last."""
+    """Large arrays are read in whole steps of columns, but for the last row, in any direction; threads share the rows. Rows that
+    have been brought into the order of their groups are segments, with the same bits."""
     rng, py = np.random.default_rng([SEED, columns, threads]), random.Random(f"{SEED} {columns} {threads}")
     dev = t.open_device(f"cpu:threads={threads}")
-    for problem in py.sample([p for type in t.TYPES for p in problems(type)], 40):
-        x, y = (elements(problem.type, (500, columns), rng, py.choice(KINDS)) for _ in "xy")
-        turn = slice(None, None, py.choice([1, -1]))
-        ids = rng.integers(-1, 9, 500)
-        ids[rng.integers(0, 500):] = 3  # a run
+    for type, op in [("f32", "sum"), ("f32", "argmax"), *py.sample([(type, op) for type in ("f32", "f64", "i32", "i64", "bf16")
+                                                                    for op in ("sum", "mean", "max", "argmin", "norm1", "nonzero")], 4)]:
+        problem = t.Problem(op, type)
+        rows = -(-(25 << 20) // (columns * t.SIZE[type])) + py.randrange(100)
+        x = elements(type, (rows, columns), rng, py.choice(["tame", "wild", "special", "small"]))[::py.choice([1, -1])]
+        ids = rng.integers(-1, 9, rows)
+        ids[rng.integers(0, rows):] = 3  # a run
         ids[ids == 5] = 6  # one group is empty
-        places = [np.flatnonzero(ids == g) for g in range(9)]
-        shape = t.groups_shape(500, ids, 9, None, True)
-        case(problem, x[turn], 0, places, shape, dev, y[turn], of_groups=True)
+        order = np.argsort(np.where(ids < 0, 9, ids), kind="stable")
+        starts = np.searchsorted(ids[order][:np.count_nonzero(ids >= 0)], np.arange(10))
+        there = np.ascontiguousarray(x[order])
+        got, line = outcome(problem, t.along(x, 0, t.groups_shape(rows, ids, 9, None, True)), x, 9 * columns, dev)
+        want, same = outcome(problem, t.along(there, 0, t.segments_shape(rows, starts)), there, 9 * columns, dev)
+        if op.startswith("arg"):  # the number of a row, where a segment has that of an element
+            at = np.minimum(np.repeat(starts[:-1], columns) + want.astype(np.int64), rows - 1)
+            want = np.where(np.repeat(np.diff(starts), columns) > 0, order[at], want)
+        assert line == same, (type, op)
+        assert np.array_equal(got, want), (type, op)
     t.close_device(dev)
 
 
