@@ -143,7 +143,7 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->tiles = l->tiles;
     const uint64_t vectors = s->vectors;
     plan->shares =
-        (unsigned)(vectors < 64 * VECTORS_SLICES ? parts_of(vectors, 64) : VECTORS_SLICES);
+        (unsigned)(vectors < 64 * VECTORS_SHARES ? parts_of(vectors, 64) : VECTORS_SHARES);
     plan->slices = (unsigned)(vectors < 8 * VECTORS_SLICES ? parts_of(vectors, 8) : VECTORS_SLICES);
     plan->absolute = run->plan.absolute;
 }

@@ -316,6 +316,34 @@ static void groups_on(tally_device *device, const tally_problem *problem) {
     tally_groups_destroy(g);
 }
 
+/* Groups of vectors, whose rows are added as they come; or gathered, for want of memory for the states of all. */
+static void vectors_on(tally_device *device) {
+    enum { ROWS = 1500, COLUMNS = 16, COUNT = 4 };
+    static int32_t ids[ROWS];
+    static double one[ROWS], out[COUNT][COLUMNS];
+    const size_t length[] = {ROWS, COLUMNS};
+    const tally_problem *problem = ASK(TALLY_SUM, TALLY_F64);
+    const tally_shape shape = {.cut = TALLY_GROUPS,
+                               .dims = 2,
+                               .length = length,
+                               .axes = 1,
+                               .count = COUNT,
+                               .ids = ids,
+                               .ids_type = TALLY_I32};
+    for (int i = 0; i < ROWS; i++)
+        ids[i] = i % 7 % COUNT;
+    if (!WENT(tally_reduce_shaped(device, problem, &shape, numbers, NULL, (void *[]){out}))) return;
+    for (int g = 0; g < COUNT; g++)
+        for (int c = 0; c < COLUMNS; c++) {
+            size_t n = 0;
+            tally_value sum;
+            for (int i = 0; i < ROWS; i++)
+                if (ids[i] == g) one[n++] = numbers[i * COLUMNS + c];
+            assert_ok(tally_reduce(NULL, problem, one, NULL, n, &sum));
+            right(&sum, TALLY_F64, out[g][c]);
+        }
+}
+
 static void all_groups(tally_device *device) {
     groups_on(device, ASK(TALLY_SUM, TALLY_F64));
     groups_on(device, ASK(TALLY_USER, TALLY_F64, .user = &adding_in_order, .also = {TALLY_MAX}));
@@ -375,6 +403,9 @@ static void saved_alone(void) {
 }
 static void groups_with_threads(void) {
     with_device("cpu:threads=3", all_groups);
+}
+static void vectors_with_threads(void) {
+    with_device("cpu:threads=3", vectors_on);
 }
 static void groups_alone(void) {
     all_groups(NULL);
@@ -438,6 +469,7 @@ SCENARIO(saved_with_threads)
 SCENARIO(saved_alone)
 SCENARIO(groups_with_threads)
 SCENARIO(groups_alone)
+SCENARIO(vectors_with_threads)
 SCENARIO(statistics_with_threads)
 SCENARIO(list)
 SCENARIO(read_roof)
@@ -499,6 +531,7 @@ int main(void) {
         cmocka_unit_test(test_saved_alone),
         cmocka_unit_test(test_groups_with_threads),
         cmocka_unit_test(test_groups_alone),
+        cmocka_unit_test(test_vectors_with_threads),
         cmocka_unit_test(test_statistics_with_threads),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_read_roof),
