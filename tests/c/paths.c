@@ -1046,7 +1046,7 @@ static void check_threads(void) {
     check_axes(ask(TALLY_VAR, TALLY_F64), CONSTANT, 20, 20000, 1, 20, 1, 0, "columns in parts");
     check_vectors(ask(TALLY_VAR, TALLY_F64), CONSTANT, 2, LENGTHS(20000, 9000), 20, BY_SEGMENT,
                   "parts that are cut");
-    check_vectors(ask(TALLY_SUM, TALLY_F64), SMALL, 3, LENGTHS(3000), 20, BY_ID,
+    check_vectors(ask(TALLY_SUM, TALLY_F64), SMALL, 3, LENGTHS(3000), 24, BY_ID,
                   "groups taken as they come");
     check_segments(ask(TALLY_VAR, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
     check_segments(ask(TALLY_PROD, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
