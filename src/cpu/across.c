@@ -293,7 +293,7 @@ static void merge_task(void *context, size_t block, unsigned worker) {
     const size_t stride = a->width + COLUMN_STEP;
     uint64_t *first = a->kept + block * a->parts * block_words(a);
     for (size_t part = 1; part < a->parts; part++)
-        block_merge(a, first, first + part * block_words(a), stride, at.width);
+        block_merge(a, first, first + part * block_words(a), stride, 0, at.width);
     if (!block_lower(a, &a->workers[worker], first, stride, &at)) {
         TALLY_PATH("again");
         __atomic_store_n(&a->again, 1, __ATOMIC_RELAXED);

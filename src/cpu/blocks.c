@@ -167,15 +167,7 @@ void block_copy_columns(const struct blocks *a, uint64_t *into, size_t into_stri
 }
 
 void block_merge(const struct blocks *a, uint64_t *into, const uint64_t *from, size_t stride,
-                 size_t width) {
-    for_forms(f, a) {
-        const size_t at = a->plane_of[f] * stride;
-        form_of(a, f)->merge(into + at, 0, from + at, 0, stride, width);
-    }
-}
-
-void block_merge_columns(const struct blocks *a, uint64_t *into, const uint64_t *from,
-                         size_t stride, size_t at, size_t width) {
+                 size_t at, size_t width) {
     for_forms(f, a) {
         const size_t plane = a->plane_of[f] * stride;
         form_of(a, f)->merge(into + plane, at, from + plane, at, stride, width);

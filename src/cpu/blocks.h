@@ -118,12 +118,9 @@ void block_add_rows(const struct blocks *a, uint64_t *planes, size_t stride, siz
 /* Columns [at, at + width) of one block become those from `to` on of another. */
 void block_copy_columns(const struct blocks *a, uint64_t *into, size_t into_stride, size_t to,
                         const uint64_t *from, size_t stride, size_t at, size_t width);
-/* Merges all columns of one block into those of another; the elements of `into` come first. */
+/* Merges columns [at, at + width) of one block into the same ones of another; the elements of `into` come first. */
 void block_merge(const struct blocks *a, uint64_t *into, const uint64_t *from, size_t stride,
-                 size_t width);
-/* Merges columns [at, at + width) of one block into the same ones of another. */
-void block_merge_columns(const struct blocks *a, uint64_t *into, const uint64_t *from,
-                         size_t stride, size_t at, size_t width);
+                 size_t at, size_t width);
 /* Adds n elements that lie side by side, of each of `unit` results, to the columns that are folded, which are
  * those from `at` on. */
 void block_add_folded(const struct blocks *a, uint64_t *planes, size_t at, const char *x,

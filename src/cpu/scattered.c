@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a worker adds to: its columns, and how many rows of each group it has added. */
+/* A worker's part of the result: the columns that it adds rows to, and how many rows of each group it has added. */
 struct share {
     uint64_t *planes;
     uint32_t *count;
@@ -60,7 +60,8 @@ static size_t find_adders(const struct blocks *a, const struct share *to, size_t
     return count;
 }
 
-/* Adds rows to `width` columns of a group's `unit`, which are those from `at` on. */
+/* Adds rows to `width` columns of a group's `unit`, which are those from `at` on. (With one or few rows a call, it matters that
+ * forms have been looked up before, which block_add_rows() does anew.) */
 static void add_to_group(const struct adder *adders, size_t count, size_t stride, size_t at,
                          const struct column_rows *in, size_t width, size_t unit) {
     for (size_t k = 0; k < count; k++) {
@@ -126,7 +127,7 @@ static size_t merge_shares(const struct scatter_job *job, size_t group) {
             block_copy_columns(a, into->planes, job->stride, at, from->planes, job->stride, at,
                                job->width);
         else
-            block_merge_columns(a, into->planes, from->planes, job->stride, at, job->width);
+            block_merge(a, into->planes, from->planes, job->stride, at, job->width);
         n += from->count[group];
     }
     return n;

@@ -306,7 +306,7 @@ static void merge_task(void *context, size_t block, unsigned worker) {
         if (edge->from == 0)
             into = edge;
         else if (into)
-            block_merge(&job->a, into->planes, edge->planes, stride, c.width);
+            block_merge(&job->a, into->planes, edge->planes, stride, 0, c.width);
         const size_t start = start_of(job, edge->part);
         if (!into || start + edge->to != start_of(job, edge->part + 1)) continue;
         const struct block at = block_of(job, &c, edge->part, 1, &start);
