@@ -228,7 +228,7 @@ int scattered_suits(const struct scattered *r, unsigned threads) {
            state <= SCATTERED_LARGER * element &&
            s->n >= SCATTERED_LEAST / (s->vectors * element) &&
            s->count <= s->n / SCATTERED_ROWS / threads &&
-           s->count <= SCATTERED_BYTES / threads / states;
+           s->count * states <= SCATTERED_BYTES / threads;
 }
 
 static int make_shares(struct scatter_job *job) {
