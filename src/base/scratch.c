@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1
@@ -74,10 +75,26 @@ struct room scratch_take(struct scratch *s, size_t count, size_t size) {
     return r;
 }
 
+/* A large page of Linux's. Memory that is first touched takes a tenth of the time in large pages. */
+#define LARGE_PAGE ((size_t)2 << 20)
+
+/* Returns `bytes` bytes, aligned to a line; of large pages where two of them or more fit. NULL if there is no memory. */
+static char *allocate(size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    if (bytes >= 2 * LARGE_PAGE) {
+        const size_t pages = (bytes + LARGE_PAGE - 1) / LARGE_PAGE;
+        char *memory = aligned_alloc(LARGE_PAGE, pages * LARGE_PAGE);
+        if (memory) (void)madvise(memory, bytes, MADV_HUGEPAGE); /* no more than a wish */
+        return memory;
+    }
+#endif
+    return aligned_alloc(SCRATCH_LINE, bytes);
+}
+
 int scratch_create(struct scratch *s, int clear) {
     s->size = s->used > 0 ? s->used : SCRATCH_LINE;
     s->used = 0;
-    s->memory = s->size < SIZE_MAX / 4 ? aligned_alloc(SCRATCH_LINE, s->size) : NULL;
+    s->memory = s->size < SIZE_MAX / 4 ? allocate(s->size) : NULL;
     if (!s->memory) return 0;
     if (clear) memset(s->memory, 0, s->size);
     return 1;

@@ -1,6 +1,6 @@
 /*
  * column_rows.h - how the kernels of columns read their rows: ROWS_AT_ONCE of them at a time, a step of columns of each, and
- * bring the step's planes to registers and back.
+ * bring the step's planes to registers and back; or one row at a time, each to columns of its own.
  */
 #ifndef TALLY_CPU_COLUMN_ROWS_H
 #define TALLY_CPU_COLUMN_ROWS_H
@@ -10,6 +10,45 @@
 
 #include "exact/round.h"
 
+/* Defines a kernel that adds rows, kernel_name, which does what comes last; and its twin, each_kernel_name, which does it for
+ * one row after another. `lane` is the type of the planes' lanes, and `busy` how many planes most rows change. `alone` is a
+ * constant: 1 if there is one row, of whole steps, and columns have been cleared. */
+#define COLUMN_KERNEL(kernel, name, lane, busy, ...)                                               \
+    enum { CONCAT(busy_##kernel##_##name, TALLY_ISA) = (busy) };                                   \
+    ALWAYS_INLINE void CONCAT(add_##kernel##_##name, TALLY_ISA)(                                   \
+        uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
+        const int alone, const ptrdiff_t far) {                                                    \
+        __VA_ARGS__                                                                                \
+    }                                                                                              \
+    static void CONCAT(kernel##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,               \
+                                                   const struct column_rows *in, size_t width) {   \
+        CONCAT(add_##kernel##_##name, TALLY_ISA)(planes, stride, in, width, 0, 0);                 \
+    }                                                                                              \
+    static void CONCAT(each_##kernel##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,        \
+                                                          const struct column_rows *in,            \
+                                                          const uint32_t *group, size_t width) {   \
+        const size_t rows = in->rows, bytes = width * sizeof(lane);                                \
+        const ptrdiff_t x_row = in->x_row, y_row = in->y_row,                                      \
+                        far = x_row * (ptrdiff_t)(EACH_AHEAD / bytes + 1);                         \
+        const char *x = in->x;                                                                     \
+        for (size_t r = 0; r < rows; r++, x += x_row) {                                            \
+            const char *y = in->y ? in->y + (ptrdiff_t)r * y_row : NULL;                           \
+            const struct column_rows row = {x, y, x_row, y_row, 1, in->first + r, 1, 0};           \
+            char *columns = (char *)planes + group[r] * bytes;                                     \
+            const size_t later = r + EACH_STATES_AHEAD < rows ? r + EACH_STATES_AHEAD : rows - 1;  \
+            for (size_t plane = 0; plane < (busy); plane++)                                        \
+                PREFETCH_COLUMNS((const char *)(planes + plane * stride) + group[later] * bytes,   \
+                                 bytes);                                                           \
+            CONCAT(add_##kernel##_##name, TALLY_ISA)                                               \
+            ((uint64_t *)(void *)columns, stride, &row, width, 1, far);                            \
+        }                                                                                          \
+    }
+#define PREFETCH_COLUMNS(at, bytes)                                                                \
+    for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                           \
+    __builtin_prefetch((at) + line_, 1)
+/* How many columns are left from the step at c on, if these are fewer than a step. */
+#define LEFT (alone ? (size_t)STEP : width - c)
+
 /* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
  * are there are stored. */
 #define FETCH(into, from, type)                                                                    \
@@ -18,10 +57,10 @@
 #define STORE(to, from, type)                                                                      \
     do {                                                                                           \
         type some_[STEP];                                                                          \
-        type *into_ = width - c >= STEP ? (type *)(to) : some_;                                    \
+        type *into_ = LEFT >= STEP ? (type *)(to) : some_;                                         \
         for (size_t k = 0; k < sizeof from / sizeof from[0]; k++)                                  \
             memcpy(into_ + k * LANES(type), &from[k], TALLY_VECTOR);                               \
-        if (width - c < STEP) memcpy(to, some_, (width - c) * sizeof(type));                       \
+        if (LEFT < STEP) memcpy(to, some_, LEFT * sizeof(type));                                   \
     } while (0)
 
 #define EACH_ROW_BLOCK(element)                                                                    \
@@ -53,14 +92,17 @@
         }                                                                                          \
         else for (size_t r = r0; r < r1; r++, at_row += step) {                                    \
             const element *p = (const element *)at_row;                                            \
-            PREFETCH(p, STEP * sizeof(element), ahead, 2);                                         \
+            if (alone)                                                                             \
+                PREFETCH(p, STEP * sizeof(element), far, 1);                                       \
+            else                                                                                   \
+                PREFETCH(p, STEP * sizeof(element), ahead, 2);                                     \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     } while (0)
 _Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
 #define WHOLE_ROWS(element, base, pitch, some, step)                                               \
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
-               (width - c) * sizeof(element), STEP * sizeof(element), (char *)(some), step)
+               LEFT * sizeof(element), STEP * sizeof(element), (char *)(some), step)
 
 /* Returns where rows lie, and in *step how far apart; a step takes `whole` bytes of each, and
  * `bytes` are left. If they are shorter than a step, it is a copy filled up with zeros. */

@@ -61,9 +61,6 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
 
 /* The planes of a step: as they are in memory, or of nothing. -0 adds nothing, not even a sign. */
 #define FETCH_SUM(s, e, b, at)                                                                     \
-    const int starts = in->starts && r0 == 0;                                                      \
-    FETCH_AGAIN(s, e, b, at)
-#define FETCH_AGAIN(s, e, b, at)                                                                   \
     for (size_t k = 0; k < DOUBLES; k++)                                                           \
         if (starts) {                                                                              \
             s[k] = -(vf64){0};                                                                     \
@@ -74,15 +71,33 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             b[k] = VECTOR_LOAD(vf64, (at) + 2 * stride + k * LANES(double));                       \
         }
 
-/* Does what comes last with the planes of the step at column c in s, e and b, and stores them. */
-#define WITH_SUMS(...)                                                                             \
+/* Does what comes last with the planes of the step at column c in s, e and b, and stores them. Of a row alone, e is left as it is
+ * if that has no `pair`, and b if nothing is added to it. */
+#define WITH_SUMS(pair, ...)                                                                       \
+    const int starts = in->starts && r0 == 0;                                                      \
     double *at = (double *)planes + c;                                                             \
     vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                                       \
     FETCH_SUM(s, e, b, at)                                                                         \
+    if (alone)                                                                                     \
+        for (size_t k = 0; k < DOUBLES; k++)                                                       \
+            b[k] = (vf64){0};                                                                      \
     __VA_ARGS__                                                                                    \
     STORE(at, s, double);                                                                          \
-    STORE(at + stride, e, double);                                                                 \
-    STORE(at + 2 * stride, b, double)
+    if (!alone || (pair)) STORE(at + stride, e, double);                                           \
+    if (!alone || has_bound(b)) {                                                                  \
+        for (size_t k = 0; k < DOUBLES && alone; k++)                                              \
+            b[k] += VECTOR_LOAD(vf64, at + 2 * stride + k * LANES(double));                        \
+        STORE(at + 2 * stride, b, double);                                                         \
+    }
+
+/* Returns whether bounds, which are not negative, are not all 0. */
+ALWAYS_INLINE int has_bound(const vf64 *b) {
+    vi64 all = {0};
+    for (size_t k = 0; k < DOUBLES; k++)
+        all |= (vi64)b[k];
+    return any_set((vu64)all);
+}
+
 /* Adds the values of row r, of which `value` is the k-th vector. */
 #define EACH_VALUE(value, ADD, FIRST)                                                              \
     for (size_t k = 0; k < DOUBLES; k++) {                                                         \
@@ -99,13 +114,11 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
     }
 
 #define SUM_KERNEL(op, name, element, ADD, FIRST)                                                  \
-    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
-                                               const struct column_rows *in, size_t width) {       \
-        EACH_ROW_BLOCK(element) {                                                                  \
-            WITH_SUMS(EACH_ROW(element, in->x, in->x_row,                                          \
-                               EACH_VALUE(DOUBLE_##name(p, k), ADD, FIRST)););                     \
-        }                                                                                          \
-    }
+    COLUMN_KERNEL(                                                                                 \
+        op, name, double, 2, EACH_ROW_BLOCK(element) {                                             \
+            WITH_SUMS(1, EACH_ROW(element, in->x, in->x_row,                                       \
+                                  EACH_VALUE(DOUBLE_##name(p, k), ADD, FIRST)););                  \
+        })
 
 /* Rows of a step, widened to the elements of a kernel: those that are not there are 0. */
 #define WIDEN(name, element, wide, LOADED)                                                         \
@@ -138,29 +151,31 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
  * faster, and take long to compile. */
 #define WIDE_TILE(tile, element, base, pitch)                                                      \
     element tile[ROWS_AT_ONCE][STEP];                                                              \
-    widen((base) + (ptrdiff_t)r0 * (pitch) + c * bytes, pitch, rows, width - c, tile)
+    widen((base) + (ptrdiff_t)r0 * (pitch) + c * bytes, pitch, rows, LEFT, tile)
 #define ROWS_HERE (in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE)
 #define WIDE_SUM_KERNEL(op, name, element, ADD, FIRST)                                             \
     static ONE_COPY void CONCAT(op##_wide_##name, TALLY_ISA)(                                      \
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
         widen_rows *widen, size_t bytes) {                                                         \
+        const int alone = 0;                                                                       \
         EACH_ROW_BLOCK(element) {                                                                  \
             const size_t rows = ROWS_HERE;                                                         \
             WIDE_TILE(tile, element, in->x, in->x_row);                                            \
-            WITH_SUMS(for (size_t r = 0; r < rows; r++)                                            \
-                          EACH_VALUE(DOUBLE_##name(tile[r], k), ADD, FIRST));                      \
+            WITH_SUMS(1, for (size_t r = 0; r < rows; r++)                                         \
+                             EACH_VALUE(DOUBLE_##name(tile[r], k), ADD, FIRST));                   \
         }                                                                                          \
     }
 #define WIDE_PAIR_KERNEL(name, element, ADD)                                                       \
     static ONE_COPY void CONCAT(products_wide_##name, TALLY_ISA)(                                  \
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
         widen_rows *widen, size_t bytes) {                                                         \
+        const int alone = 0;                                                                       \
         EACH_ROW_BLOCK(element) {                                                                  \
             const size_t rows = ROWS_HERE;                                                         \
             WIDE_TILE(tile, element, in->x, in->x_row);                                            \
             WIDE_TILE(other, element, in->y, in->y_row);                                           \
-            WITH_SUMS(for (size_t r = 0; r < rows; r++)                                            \
-                          EACH_PAIR(DOUBLE_##name(tile[r], k), DOUBLE_##name(other[r], k), ADD));  \
+            WITH_SUMS(1, for (size_t r = 0; r < rows; r++) EACH_PAIR(                              \
+                             DOUBLE_##name(tile[r], k), DOUBLE_##name(other[r], k), ADD));         \
         }                                                                                          \
     }
 
@@ -168,8 +183,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
  * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. Planes that stay as they are, e and mostly b, are not
  * touched: they have been stored by the first rows, or by clear(). */
 #define ONE_KERNEL(name, element, AGAIN)                                                           \
-    static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
-                                              const struct column_rows *in, size_t width) {        \
+    COLUMN_KERNEL(one, name, double, 1, {                                                          \
         unsigned wait = 0;                                                                         \
         EACH_ROW_BLOCK(element) {                                                                  \
             double *at = (double *)planes + c;                                                     \
@@ -195,7 +209,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
                     KERNEL_PATH("again with a bound");                                             \
                 wait = wait > 0 ? wait - 1 : COLUMNS_TRY_AGAIN;                                    \
                 whole = 1;                                                                         \
-                FETCH_AGAIN(s, e, b, at)                                                           \
+                FETCH_SUM(s, e, b, at)                                                             \
                 AGAIN(element, name)                                                               \
             }                                                                                      \
             STORE(at, s, double);                                                                  \
@@ -203,33 +217,31 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
             STORE(at + stride, e, double);                                                         \
             STORE(at + 2 * stride, b, double);                                                     \
         }                                                                                          \
-    }
+    })
 #define AGAIN(element, name)                                                                       \
     EACH_ROW(element, in->x, in->x_row, EACH_VALUE(DOUBLE_##name(p, k), ADD_ONE, FIRST));
 #define AGAIN_WIDE(element, name)                                                                  \
     const size_t rows = ROWS_HERE;                                                                 \
     float tile[ROWS_AT_ONCE][STEP];                                                                \
     CONCAT(widen_##name, TALLY_ISA)                                                                \
-    (in->x + (ptrdiff_t)r0 * in->x_row + c * sizeof(element), in->x_row, rows, width - c, tile);   \
+    (in->x + (ptrdiff_t)r0 * in->x_row + c * sizeof(element), in->x_row, rows, LEFT, tile);        \
     for (size_t r = 0; r < rows; r++)                                                              \
     EACH_VALUE(DOUBLE_f32(tile[r], k), ADD_ONE, FIRST)
 
 #define PAIR_KERNEL(name, element, ADD)                                                            \
-    static void CONCAT(products_##name, TALLY_ISA)(uint64_t * planes, size_t stride,               \
-                                                   const struct column_rows *in, size_t width) {   \
-        EACH_ROW_BLOCK(element) {                                                                  \
-            WITH_SUMS(element others[ROWS_AT_ONCE][STEP]; ptrdiff_t y_step;                        \
+    COLUMN_KERNEL(                                                                                 \
+        products, name, double, 2, EACH_ROW_BLOCK(element) {                                       \
+            WITH_SUMS(1, element others[ROWS_AT_ONCE][STEP]; ptrdiff_t y_step;                     \
                       const char *y =                                                              \
                           whole_rows(in->y + (ptrdiff_t)r0 * in->y_row + c * sizeof(element),      \
-                                     in->y_row, ROWS_HERE, (width - c) * sizeof(element),          \
+                                     in->y_row, ROWS_HERE, LEFT * sizeof(element),                 \
                                      STEP * sizeof(element), (char *)others, &y_step);             \
                       EACH_ROW(element, in->x, in->x_row, {                                        \
                           const element *q = (const element *)y;                                   \
                           y += y_step;                                                             \
                           EACH_PAIR(DOUBLE_##name(p, k), DOUBLE_##name(q, k), ADD)                 \
                       }););                                                                        \
-        }                                                                                          \
-    }
+        })
 
 #define SUM_KERNELS(name, element, length)                                                         \
     SUM_KERNEL(two, name, element, ADD_TWO, FIRST)                                                 \
@@ -240,12 +252,12 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     WIDE_PAIR_KERNEL(name, element, PRODUCT_##length)
 
 #define WIDENED(op, name, element, wide)                                                           \
-    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
-                                               const struct column_rows *in, size_t width) {       \
+    COLUMN_KERNEL(op, name, double, 3, {                                                           \
+        (void)alone, (void)far;                                                                    \
         KERNEL_PATH("of columns");                                                                 \
         CONCAT(op##_wide_##wide, TALLY_ISA)                                                        \
         (planes, stride, in, width, CONCAT(widen_##name, TALLY_ISA), sizeof(element));             \
-    }
+    })
 #define WIDENED_KERNELS(name, element, wide)                                                       \
     WIDENED(squares, name, element, wide)                                                          \
     WIDENED(products, name, element, wide)
@@ -253,18 +265,19 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
 /* Sums of integers: those of a block's rows in lanes that hold them, and these as doubles. SUM(p, k) is the k-th vector of
  * elements, or of their magnitudes. */
 #define INTEGER_KERNEL(op, name, element, vector, SUM, DOUBLE, ADD)                                \
-    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
-                                               const struct column_rows *in, size_t width) {       \
-        EACH_ROW_BLOCK(element) {                                                                  \
+    COLUMN_KERNEL(                                                                                 \
+        op, name, double, 1 + PAIR_##op, EACH_ROW_BLOCK(element) {                                 \
             vector total[STEP / (sizeof(vector) / sizeof((vector){0}[0]))];                        \
             for (size_t k = 0; k < sizeof total / sizeof total[0]; k++)                            \
                 total[k] = (vector){0};                                                            \
             EACH_ROW(element, in->x, in->x_row,                                                    \
                      for (size_t k = 0; k < sizeof total / sizeof total[0]; k++) total[k] +=       \
                      SUM(p, k););                                                                  \
-            WITH_SUMS(for (size_t k = 0; k < DOUBLES; k++) ADD(DOUBLE(total, k)););                \
-        }                                                                                          \
-    }
+            WITH_SUMS(PAIR_##op, for (size_t k = 0; k < DOUBLES; k++) ADD(DOUBLE(total, k)););     \
+        })
+#define PAIR_one            0
+#define PAIR_two            1
+#define PAIR_magnitudes     1
 #define HALF_OF(total, k)   half_of_ints(total[(k) / 2], (k) % 2)
 #define WHOLE_OF(total, k)  double_of(total[k])
 #define LONG_i32(p, k)      LONGS_OF_INTS(VECTOR_LOAD(vi32half, (p) + (k)*LANES(double)))
@@ -342,9 +355,8 @@ ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64
 
 /* Whole vectors of the planes are written, also behind the last column. */
 #define MOMENTS_KERNEL(name, element, length)                                                      \
-    static void CONCAT(moments_of_##name, TALLY_ISA)(uint64_t * planes, size_t stride,             \
-                                                     const struct column_rows *in, size_t width) { \
-        EACH_ROW_BLOCK(element) {                                                                  \
+    COLUMN_KERNEL(                                                                                 \
+        moments_of, name, double, 6, EACH_ROW_BLOCK(element) {                                     \
             const int first = in->starts && r0 == 0;                                               \
             double *at = (double *)planes + c;                                                     \
             vf64 sum[DOUBLES], square[DOUBLES], low[DOUBLES], low2[DOUBLES];                       \
@@ -361,8 +373,7 @@ ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64
                 add_pair(at + 3 * stride + k * LANES(double), stride, square[k], low2[k], bound,   \
                          first);                                                                   \
             }                                                                                      \
-        }                                                                                          \
-    }
+        })
 MOMENTS_KERNEL(f16, unaligned_u16, short)
 MOMENTS_KERNEL(bf16, unaligned_u16, short)
 MOMENTS_KERNEL(f32, unaligned_f32, short)
@@ -422,7 +433,14 @@ static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *o
     X(I16, i16) X(U8, u8) X(U16, u16) X(F16, f16) X(BF16, bf16) X(F32, f32)
 
 #define FORM(NAME, planes, clear, kernel, merge)                                                   \
-    [TALLY_##NAME] = {planes, 8, 1, ISA_NAME(clear), CONCAT(kernel, TALLY_ISA), ISA_NAME(merge)},
+    [TALLY_##NAME] = {planes,                                                                      \
+                      8,                                                                           \
+                      1,                                                                           \
+                      CONCAT(busy_##kernel, TALLY_ISA),                                            \
+                      ISA_NAME(clear),                                                             \
+                      CONCAT(kernel, TALLY_ISA),                                                   \
+                      CONCAT(each_##kernel, TALLY_ISA),                                            \
+                      ISA_NAME(merge)},
 #define ONE(NAME, name)        FORM(NAME, 3, clear_sum, one_##name, merge_one)
 #define TWO(NAME, name)        FORM(NAME, 3, clear_sum, two_##name, merge_sum)
 #define MAGNITUDES(NAME, name) FORM(NAME, 3, clear_sum, magnitudes_##name, merge_sum)

@@ -14,9 +14,8 @@ static void ISA_NAME(clear_words)(uint64_t *planes, size_t stride, size_t width,
 }
 
 #define WIDE_KERNEL(name, element, vector)                                                         \
-    static void CONCAT(wide_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
-                                               const struct column_rows *in, size_t width) {       \
-        EACH_ROW_BLOCK(element) {                                                                  \
+    COLUMN_KERNEL(                                                                                 \
+        wide, name, uint64_t, 2, EACH_ROW_BLOCK(element) {                                         \
             vi64 low[DOUBLES], high[DOUBLES];                                                      \
             FETCH(low, planes + c, uint64_t);                                                      \
             FETCH(high, planes + stride + c, uint64_t);                                            \
@@ -28,8 +27,7 @@ static void ISA_NAME(clear_words)(uint64_t *planes, size_t stride, size_t width,
                 });                                                                                \
             STORE(planes + c, low, uint64_t);                                                      \
             STORE(planes + stride + c, high, uint64_t);                                            \
-        }                                                                                          \
-    }
+        })
 WIDE_KERNEL(i64, unaligned_i64, vi64)
 WIDE_KERNEL(u64, unaligned_u64, vu64)
 
@@ -125,9 +123,8 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
 #define IS_NAN(name, key) (((key) > INF_##name) | ((key) < ~INF_##name))
 
 #define ORDER_KERNEL(name, element, type, vector, VECTORS, LOWER, HIGHER)                          \
-    static void CONCAT(order_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                  \
-                                                const struct column_rows *in, size_t width) {      \
-        EACH_ROW_BLOCK(element) {                                                                  \
+    COLUMN_KERNEL(                                                                                 \
+        order, name, type, 2, EACH_ROW_BLOCK(element) {                                            \
             vector low[VECTORS], high[VECTORS];                                                    \
             if (in->starts && r0 == 0)                                                             \
                 for (size_t k = 0; k < VECTORS; k++) {                                             \
@@ -146,13 +143,11 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
                 });                                                                                \
             STORE((type *)planes + c, low, type);                                                  \
             STORE((type *)(planes + stride) + c, high, type);                                      \
-        }                                                                                          \
-    }
+        })
 
 #define INDEX_KERNEL(op, name, element, type, vector, VECTORS, FLOATING, FLIP)                     \
-    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
-                                               const struct column_rows *in, size_t width) {       \
-        EACH_ROW_BLOCK(element) {                                                                  \
+    COLUMN_KERNEL(                                                                                 \
+        op, name, type, 2, EACH_ROW_BLOCK(element) {                                               \
             vector best[VECTORS], at[VECTORS];                                                     \
             if (in->starts && r0 == 0)                                                             \
                 for (size_t k = 0; k < VECTORS; k++) {                                             \
@@ -179,13 +174,11 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
             });                                                                                    \
             STORE((type *)planes + c, best, type);                                                 \
             STORE((type *)(planes + stride) + c, at, type);                                        \
-        }                                                                                          \
-    }
+        })
 #define INF_MOST(type) (sizeof(type) == 4 ? (type)INT32_MAX : (type)INT64_MAX)
 
 #define WORD_KERNEL(op, name, element, type, vector, VECTORS, TAKE)                                \
-    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
-                                               const struct column_rows *in, size_t width) {       \
+    COLUMN_KERNEL(op, name, type, 1, {                                                             \
         (void)stride;                                                                              \
         EACH_ROW_BLOCK(element) {                                                                  \
             vector word[VECTORS];                                                                  \
@@ -197,7 +190,7 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
                 });                                                                                \
             STORE((type *)planes + c, word, type);                                                 \
         }                                                                                          \
-    }
+    })
 
 #define KEY_KERNELS(name, element, type, vector, VECTORS, FLOATING, bits)                          \
     ORDER_KERNEL(name, element, type, vector, VECTORS, LOWER_##bits, HIGHER_##bits)                \
@@ -242,6 +235,11 @@ static void ISA_NAME(no_nans)(uint64_t *planes, size_t stride, const struct colu
                               size_t width) {
     KERNEL_PATH("");
     (void)planes, (void)stride, (void)in, (void)width;
+}
+static void ISA_NAME(each_no_nans)(uint64_t *planes, size_t stride, const struct column_rows *in,
+                                   const uint32_t *group, size_t width) {
+    (void)group;
+    ISA_NAME(no_nans)(planes, stride, in, width);
 }
 
 #define UNKEY(lane)                                                                                \
@@ -295,8 +293,9 @@ void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, s
 
 #define KEY_FORM(planes, lane, starts, clear, kernel, name, merge)                                 \
     {                                                                                              \
-        planes, lane / 8, starts, CONCAT(clear##_##lane, TALLY_ISA),                               \
-            CONCAT(kernel##_##name, TALLY_ISA), CONCAT(merge##_##lane, TALLY_ISA)                  \
+        planes, lane / 8, starts, CONCAT(busy_##kernel##_##name, TALLY_ISA),                       \
+            CONCAT(clear##_##lane, TALLY_ISA), CONCAT(kernel##_##name, TALLY_ISA),                 \
+            CONCAT(each_##kernel##_##name, TALLY_ISA), CONCAT(merge##_##lane, TALLY_ISA)           \
     }
 #define ORDER(NAME, name, lane)                                                                    \
     [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_order, order, name, merge_order),
@@ -318,13 +317,17 @@ void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, s
     [TALLY_##NAME] = {1,                                                                           \
                       lane / 8,                                                                    \
                       0,                                                                           \
+                      0,                                                                           \
                       CONCAT(clear_zero_##lane, TALLY_ISA),                                        \
                       ISA_NAME(no_nans),                                                           \
+                      ISA_NAME(each_no_nans),                                                      \
                       CONCAT(merge_count_##lane, TALLY_ISA)},
 
 column_forms ISA_NAME(forms_wide) = {
-    [TALLY_I64] = {2, 8, 0, ISA_NAME(clear_words), ISA_NAME(wide_i64), ISA_NAME(merge_wide)},
-    [TALLY_U64] = {2, 8, 0, ISA_NAME(clear_words), ISA_NAME(wide_u64), ISA_NAME(merge_wide)}};
+    [TALLY_I64] = {2, 8, 0, 2, ISA_NAME(clear_words), ISA_NAME(wide_i64), ISA_NAME(each_wide_i64),
+                   ISA_NAME(merge_wide)},
+    [TALLY_U64] = {2, 8, 0, 2, ISA_NAME(clear_words), ISA_NAME(wide_u64), ISA_NAME(each_wide_u64),
+                   ISA_NAME(merge_wide)}};
 column_forms ISA_NAME(forms_order) = {ALL(ORDER)};
 column_forms ISA_NAME(forms_least) = {ALL(LEAST)};
 column_forms ISA_NAME(forms_greatest) = {ALL(GREATEST)};

@@ -56,10 +56,15 @@ struct column_rows {
 struct column_form {
     unsigned planes, lane; /* 0 where there is no such form */
     int starts;            /* add() heeds in->starts; other forms are cleared before */
+    unsigned busy;         /* how many planes each() changes at most rows */
     /* Makes columns [0, width) know nothing; indices start at `first`. */
     void (*clear)(uint64_t *planes, size_t stride, size_t width, uint64_t first);
     /* Adds rows to columns [0, width). */
     void (*add)(uint64_t *planes, size_t stride, const struct column_rows *in, size_t width);
+    /* Adds each row to columns of its own: row r to the `width` columns from group[r] * width on, which have been cleared; `width`
+     * is a multiple of COLUMN_STEP, and step is 1. */
+    void (*each)(uint64_t *planes, size_t stride, const struct column_rows *in,
+                 const uint32_t *group, size_t width);
     /* Columns [to, to + width) of `into` take columns [from, from + width) of `other`. */
     void (*merge)(uint64_t *into, size_t to, const uint64_t *other, size_t from, size_t stride,
                   size_t width);

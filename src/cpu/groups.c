@@ -361,7 +361,6 @@ static void widen_elements(tally_type type, const char *x, size_t n, double *out
     }
 }
 
-/* Writes n ids, from number `first` on, as 32-bit ids. Ids below 0 or from 2^31 on become 2^31 or more. */
 #define NARROW_ALL(type)                                                                           \
     do {                                                                                           \
         const type *from = (const type *)s->ids + first;                                           \
@@ -372,8 +371,8 @@ static void widen_elements(tally_type type, const char *x, size_t n, double *out
     } while (0);                                                                                   \
     break
 
-static void narrow_ids(const struct shaped *s, const struct column_kernels *k, size_t first,
-                       size_t n, uint32_t *out) {
+void cpu_narrow_ids(const struct shaped *s, const struct column_kernels *k, size_t first, size_t n,
+                    uint32_t *out) {
     switch (s->ids_type) {
     case TALLY_I8:
         NARROW_ALL(unaligned_i8);
@@ -522,7 +521,7 @@ static void sums_task(void *context, size_t task, unsigned worker) {
                  end = s->n - begin < job->part ? s->n : begin + job->part;
     for (size_t m, at = begin; at < end; at += m) {
         m = end - at < GROUPS_CHUNK ? end - at : GROUPS_CHUNK;
-        narrow_ids(s, job->k, at, m, id);
+        cpu_narrow_ids(s, job->k, at, m, id);
         const char *from = s->x + at * job->element;
         const double *values = x;
         if (s->p->type == TALLY_F64 && m == GROUPS_CHUNK && (uintptr_t)from % sizeof *x == 0)
@@ -551,10 +550,14 @@ static void sums_task(void *context, size_t task, unsigned worker) {
     }
 }
 
-/* Returns whether the ids begin as sorted ones do. */
-static int look_sorted(const struct shaped *s) {
-    for (size_t i = 1; i < s->n && i < 4096; i++)
-        if (id_at(s->ids, s->ids_type, i) < id_at(s->ids, s->ids_type, i - 1)) return 0;
+int cpu_ids_look_sorted(const struct shaped *s) {
+    uint64_t before = 0;
+    for (size_t k = 0; k < GROUPS_SAMPLES; k++) {
+        const size_t i = s->n / GROUPS_SAMPLES * k + s->n % GROUPS_SAMPLES * k / GROUPS_SAMPLES;
+        const uint64_t id = i < s->n ? id_at(s->ids, s->ids_type, i) : before;
+        if (id < before) return 0;
+        before = id;
+    }
     return 1;
 }
 
@@ -655,7 +658,7 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
                            .room = s->results + 1,
                            .bad = SIZE_MAX,
                            .fetches = s->results > FEW_GROUPS};
-    if (!are_sums(s->p) || s->results > s->n || s->sorted || look_sorted(s)) return 0;
+    if (!are_sums(s->p) || s->results > s->n || s->sorted || cpu_ids_look_sorted(s)) return 0;
     if (job.fetches && s->n / s->results / d->threads < GROUPS_MEAN_LEAST) return 0;
     if (!make_sums(&job, d->threads)) {
         TALLY_PATH("no memory");

@@ -5,6 +5,7 @@
 #ifndef TALLY_CPU_GROUPS_H
 #define TALLY_CPU_GROUPS_H
 
+#include "cpu/columns.h"
 #include "cpu/cpu.h"
 
 /* Reduces by group (s->cut is TALLY_GROUPS), to s->out; notes in *absence the first result that does not exist.
@@ -14,5 +15,12 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
 /* Sets start[], and position[] to the numbers along the axis of all elements in the order of their groups, which vectors
  * share; NULL where they come in this order. The caller frees *out with sorted_free(). TALLY_EINVAL: an id is wrong. */
 tally_status cpu_sort_positions(struct cpu_device *d, const struct shaped *s, struct sorted *out);
+
+/* Returns whether ids that lie equally far apart never fall, as those of sorted ones. */
+int cpu_ids_look_sorted(const struct shaped *s);
+
+/* Writes n ids, from number `first` on, as 32-bit ids. Ids below 0 or from 2^31 on become 2^31 or more. */
+void cpu_narrow_ids(const struct shaped *s, const struct column_kernels *k, size_t first, size_t n,
+                    uint32_t *out);
 
 #endif

@@ -5,20 +5,34 @@
  * Then tasks of some groups each merge these columns, and lower them. (Workers that share the columns take three times as
  * long: they read pieces of rows.)
  *
- * Groups have whole steps of columns, as kernels are slow at parts of one: the elements behind a row, which are those of its
- * neighbour, are added to columns that nobody lowers. Only where the array ends a row's own are taken alone; if they are a
- * group's first, all its columns are cleared before.
+ * Groups have whole steps of columns: the elements behind a row, which are those of its neighbour, are added to columns that
+ * nobody lowers. Where the array ends, rows are copied first. Behind the last group there is one more, of rows that are
+ * skipped.
  */
 #include "cpu/scattered.h"
 
 #include "base/paths.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "cpu/groups.h"
 #include "cpu/rows.h"
 #include "device/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+struct scatter_job {
+    const struct scattered *r;
+    size_t width, unit, stride; /* columns of a row, of a group, and of all groups */
+    const char *x_end, *y_end;  /* where the arrays end */
+    size_t shares, rows;        /* and the rows of each but the last */
+    size_t batch;               /* rows that are added at once */
+    size_t groups;              /* of a task that lowers */
+    struct scratch scratch;     /* has what follows */
+    uint64_t *planes;           /* [shares][planes][stride] */
+    uint32_t *counts;           /* [shares][groups + 1]: how many rows */
+    int outside;                /* an id is outside of all groups */
+};
 
 /* A worker's part of the result: the columns that it adds rows to, and how many rows of each group it has added. */
 struct share {
@@ -26,17 +40,64 @@ struct share {
     uint32_t *count;
 };
 
-struct scatter_job {
-    const struct scattered *r;
-    size_t width, unit, stride; /* columns of a row, of a group, and of all groups */
-    const char *x_end, *y_end;  /* where the arrays end */
-    size_t shares, rows;        /* and the rows of each but the last */
-    size_t groups;              /* of a task that lowers */
-    struct share *share;        /* [shares] */
-    int outside;                /* an id is outside of all groups */
-};
+static struct share share_of(const struct scatter_job *job, size_t nth) {
+    return (struct share){job->planes + nth * job->stride * job->r->a->planes,
+                          job->counts + nth * (job->r->s->count + 1)};
+}
 
 /* ---- Adding --------------------------------------------------------------------------------- */
+
+/* A form of the problem, and a share's columns of it. */
+struct adder {
+    const struct column_form *form;
+    uint64_t *columns;
+};
+
+/* What adds to a share. */
+struct adders {
+    size_t count;
+    struct adder of[FORMS];
+};
+
+static struct adders find_adders(const struct blocks *a, const struct share *to, size_t stride) {
+    struct adders adders = {0};
+    for_forms(f, a) adders.of[adders.count++] =
+        (struct adder){form_of(a, f), to->planes + a->plane_of[f] * stride};
+    return adders;
+}
+
+/* Clears the columns of a group, whose first row is that of number `first`. */
+static void clear_group(const struct scatter_job *job, const struct adders *to, uint32_t group,
+                        uint64_t first) {
+    for (size_t k = 0; k < to->count; k++) {
+        const struct column_form *form = to->of[k].form;
+        char *columns = (char *)to->of[k].columns + group * job->unit * form->lane;
+        form->clear((uint64_t *)(void *)columns, job->stride, job->unit, first);
+    }
+}
+
+/* Finds the groups of rows, counts these, and clears the columns of new groups. Returns 0 if an id is outside of all groups and
+ * should not be. */
+static int find_groups(const struct scatter_job *job, const struct share *to,
+                       const struct adders *adders, size_t first, size_t rows, uint32_t *group) {
+    const struct shaped *s = job->r->s;
+    const uint32_t count = (uint32_t)s->count;
+    cpu_narrow_ids(s, job->r->a->k, first, rows, group);
+    for (size_t i = 0; i < rows; i++) {
+        if (group[i] >= count) {
+            if (!s->skip_outside) return 0;
+            group[i] = count;
+        }
+        if (to->count[group[i]]++ == 0) clear_group(job, adders, group[i], first + i);
+    }
+    return 1;
+}
+
+static void add_each(const struct scatter_job *job, const struct adders *to,
+                     const struct column_rows *in, const uint32_t *group) {
+    for (size_t k = 0; k < to->count; k++)
+        to->of[k].form->each(to->of[k].columns, job->stride, in, group, job->unit);
+}
 
 /* Returns whether whole steps of rows, from the one at `at` to the one at `last`, which are equally far apart, lie in their
  * array. */
@@ -46,30 +107,22 @@ static int has_steps(const struct scatter_job *job, const char *at, const char *
     return !at || ((size_t)(end - at) >= bytes && (size_t)(end - last) >= bytes);
 }
 
-/* A form of the problem, and a share's columns of it. */
-struct adder {
-    const struct column_form *form;
-    char *columns;
-};
-
-static size_t find_adders(const struct blocks *a, const struct share *to, size_t stride,
-                          struct adder *adders) {
-    size_t count = 0;
-    for_forms(f, a) adders[count++] =
-        (struct adder){form_of(a, f), (char *)(to->planes + a->plane_of[f] * stride)};
-    return count;
-}
-
-/* Adds rows to `width` columns of a group's `unit`, which are those from `at` on. (With one or few rows a call, it matters that
- * forms have been looked up before, which block_add_rows() does anew.) */
-static void add_to_group(const struct adder *adders, size_t count, size_t stride, size_t at,
-                         const struct column_rows *in, size_t width, size_t unit) {
-    for (size_t k = 0; k < count; k++) {
-        const struct column_form *form = adders[k].form;
-        uint64_t *columns = (uint64_t *)(void *)(adders[k].columns + at * form->lane);
-        if (in->starts && (!form->starts || width < unit))
-            form->clear(columns, stride, unit, in->first);
-        form->add(columns, stride, in, width);
+/* Adds rows, one by one where the whole steps of some do not lie in the arrays. */
+static void add_batch(const struct scatter_job *job, const struct adders *to,
+                      const struct column_rows *in, const uint32_t *group) {
+    const ptrdiff_t more = (ptrdiff_t)in->rows - 1;
+    if (has_steps(job, in->x, in->x + more * in->x_row, job->x_end) &&
+        has_steps(job, in->y, in->y ? in->y + more * in->y_row : NULL, job->y_end)) {
+        add_each(job, to, in, group);
+        return;
+    }
+    const size_t bytes = job->width * job->r->a->element;
+    for (size_t i = 0; i < in->rows; i++) {
+        char x[SCATTERED_ROW] = {0}, y[SCATTERED_ROW] = {0};
+        memcpy(x, in->x + (ptrdiff_t)i * in->x_row, bytes);
+        if (in->y) memcpy(y, in->y + (ptrdiff_t)i * in->y_row, bytes);
+        const struct column_rows row = {x, in->y ? y : NULL, 0, 0, 1, in->first + i, 1, 0};
+        add_each(job, to, &row, group + i);
     }
 }
 
@@ -77,38 +130,29 @@ static void add_share(void *context, size_t nth, unsigned worker) {
     struct scatter_job *job = context;
     const struct scattered *r = job->r;
     const struct shaped *s = r->s;
-    struct blocks *a = r->a;
-    const struct share *to = &job->share[nth];
+    const struct share to = share_of(job, nth);
     const size_t begin = nth * job->rows, end = nth + 1 == job->shares ? s->n : begin + job->rows;
-    struct adder adders[FORMS];
-    const size_t forms = find_adders(a, to, job->stride, adders);
-    memset(to->count, 0, s->count * sizeof *to->count);
-    uint64_t id, next = begin < end ? id_at(s->ids, s->ids_type, begin) : 0;
+    const struct adders adders = find_adders(r->a, &to, job->stride);
+    uint32_t group[SCATTERED_BATCH];
+    memset(to.count, 0, (s->count + 1) * sizeof *to.count);
     for (size_t rows, i = begin; i < end; i += rows) {
-        const size_t most = end - i < SCATTERED_RUN ? end - i : SCATTERED_RUN;
-        id = next;
-        for (rows = 1; i + rows < end; rows++) {
-            next = id_at(s->ids, s->ids_type, i + rows);
-            if (next != id || rows == most) break;
-        }
-        if (block_halts(a, &a->workers[worker], rows * job->width) ||
+        rows = end - i < job->batch ? end - i : job->batch;
+        if (block_halts(r->a, &r->a->workers[worker], rows * job->width) ||
             __atomic_load_n(&job->outside, __ATOMIC_RELAXED))
             return;
-        if (id >= s->count) {
-            if (s->skip_outside) continue;
+        if (!find_groups(job, &to, &adders, i, rows, group)) {
             __atomic_store_n(&job->outside, 1, __ATOMIC_RELAXED);
             return;
         }
-        const char *x = s->x + (ptrdiff_t)i * r->x_row,
-                   *y = s->y ? s->y + (ptrdiff_t)i * r->y_row : NULL;
-        const ptrdiff_t more = (ptrdiff_t)rows - 1;
-        const size_t width = has_steps(job, x, x + more * r->x_row, job->x_end) &&
-                                     has_steps(job, y, y ? y + more * r->y_row : NULL, job->y_end)
-                                 ? job->unit
-                                 : job->width;
-        const struct column_rows in = {x, y, r->x_row, r->y_row, rows, i, 1, to->count[id] == 0};
-        to->count[id] += (uint32_t)rows;
-        add_to_group(adders, forms, job->stride, id * job->unit, &in, width, job->unit);
+        const struct column_rows in = {s->x + (ptrdiff_t)i * r->x_row,
+                                       s->y ? s->y + (ptrdiff_t)i * r->y_row : NULL,
+                                       r->x_row,
+                                       r->y_row,
+                                       rows,
+                                       i,
+                                       1,
+                                       0};
+        add_batch(job, &adders, &in, group);
     }
 }
 
@@ -117,18 +161,18 @@ static void add_share(void *context, size_t nth, unsigned worker) {
 /* Merges a group's columns of all shares into those of the first one; returns how many rows it has. */
 static size_t merge_shares(const struct scatter_job *job, size_t group) {
     const struct blocks *a = job->r->a;
-    const struct share *into = &job->share[0];
+    const struct share into = share_of(job, 0);
     const size_t at = group * job->unit;
-    size_t n = into->count[group];
+    size_t n = into.count[group];
     for (size_t k = 1; k < job->shares; k++) {
-        const struct share *from = &job->share[k];
-        if (from->count[group] == 0) continue;
+        const struct share from = share_of(job, k);
+        if (from.count[group] == 0) continue;
         if (n == 0)
-            block_copy_columns(a, into->planes, job->stride, at, from->planes, job->stride, at,
+            block_copy_columns(a, into.planes, job->stride, at, from.planes, job->stride, at,
                                job->width);
         else
-            block_merge(a, into->planes, from->planes, job->stride, at, job->width);
-        n += from->count[group];
+            block_merge(a, into.planes, from.planes, job->stride, at, job->width);
+        n += from.count[group];
     }
     return n;
 }
@@ -155,7 +199,7 @@ static void lower_groups(struct scatter_job *job, struct block_worker *h, size_t
     const struct block at = block_of(job, first, groups);
     if (groups == 0) return;
     for (size_t i = 0; i < groups; i++)
-        block_copy_columns(a, h->planes, stride, i * job->width, job->share[0].planes, job->stride,
+        block_copy_columns(a, h->planes, stride, i * job->width, job->planes, job->stride,
                            (first + i) * job->unit, job->width);
     (void)block_lower(a, h, h->planes, stride, &at); /* there are no exact states besides */
 }
@@ -189,8 +233,8 @@ static size_t unit_of(const struct scattered *r) {
     return (r->s->vectors + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
 }
 
-static size_t share_bytes(const struct scattered *r) {
-    return (r->s->count * unit_of(r) + COLUMN_STEP) * r->a->planes * sizeof(uint64_t);
+static size_t stride_of(const struct scattered *r) {
+    return (r->s->count + 1) * unit_of(r) + COLUMN_STEP;
 }
 
 /* Returns where an array ends. */
@@ -206,69 +250,60 @@ static int has_neighbours(const struct scattered *r) {
                                            (!r->s->y || r->y_row == own || r->y_row == -own));
 }
 
-/* Returns the bytes of a column's state. */
-static size_t state_bytes(const struct blocks *a) {
+/* Returns the bytes of a column's state that most rows change. */
+static size_t busy_bytes(const struct blocks *a) {
     size_t bytes = 0;
-    for_forms(f, a) bytes += (size_t)form_of(a, f)->planes * form_of(a, f)->lane;
-    return bytes;
+    for_forms(f, a) bytes += (size_t)form_of(a, f)->busy * form_of(a, f)->lane;
+    return bytes > a->element ? bytes : a->element;
 }
 
-/* Returns whether whole steps have few columns more than a row. */
-static int has_few_more(const struct scattered *r) {
-    const size_t unit = unit_of(r), width = r->s->vectors;
-    return unit == COLUMN_STEP ? 2 * width >= unit : 4 * width >= 3 * unit;
+/* Returns how many workers share the rows. */
+static size_t shares_of(const struct scattered *r, unsigned threads) {
+    const size_t bytes = r->s->n * r->s->vectors * r->a->element;
+    const size_t most = bytes / SCATTERED_SHARE + 1;
+    return most < threads ? most : threads;
 }
 
 int scattered_suits(const struct scattered *r, unsigned threads) {
     const struct shaped *s = r->s;
-    const size_t element = r->a->element, state = state_bytes(r->a);
-    const size_t states = unit_of(r) * state * (element > 4 ? 2 : 1);
-    return r->a->total == 1 && !s->sorted && has_neighbours(r) && has_few_more(r) &&
-           s->vectors <= SCATTERED_ROW / element && state <= SCATTERED_STATE &&
-           state <= SCATTERED_LARGER * element &&
-           s->n >= SCATTERED_LEAST / (s->vectors * element) &&
-           s->count <= s->n / SCATTERED_ROWS / threads &&
-           s->count * states <= SCATTERED_BYTES / threads;
+    const size_t shares = shares_of(r, threads), busy = unit_of(r) * busy_bytes(r->a);
+    return r->a->total == 1 && has_neighbours(r) && busy <= SCATTERED_ROW &&
+           s->count <= s->n / SCATTERED_ROWS / shares &&
+           s->count * busy <= SCATTERED_BYTES / shares && !s->sorted && !cpu_ids_look_sorted(s);
 }
 
-static int make_shares(struct scatter_job *job) {
-    const size_t count = job->r->s->count, bytes = (share_bytes(job->r) + 63) / 64 * 64;
-    job->share = calloc(job->shares, sizeof *job->share);
-    for (size_t k = 0; job->share && k < job->shares; k++) {
-        job->share[k].planes = aligned_alloc(64, bytes);
-        job->share[k].count = malloc(count * sizeof *job->share->count);
-        if (!job->share[k].planes || !job->share[k].count) return 0;
-    }
-    return job->share != NULL;
-}
-
-static void free_shares(struct scatter_job *job) {
-    for (size_t k = 0; job->share && k < job->shares; k++) {
-        free(job->share[k].planes);
-        free(job->share[k].count);
-    }
-    free(job->share);
+static void lay_out(struct scatter_job *job) {
+    const size_t planes = job->r->a->planes, counts = job->r->s->count + 1;
+    job->planes =
+        scratch_array(&job->scratch, job->shares * planes * job->stride, sizeof *job->planes);
+    job->counts = scratch_array(&job->scratch, job->shares * counts, sizeof *job->counts);
 }
 
 tally_status scattered_reduce(struct cpu_device *d, const struct scattered *r) {
     const struct shaped *s = r->s;
     struct scatter_job job = {
-        .r = r, .width = s->vectors, .unit = unit_of(r), .shares = d->threads};
-    job.stride = s->count * job.unit + COLUMN_STEP;
+        .r = r, .width = s->vectors, .unit = unit_of(r), .shares = shares_of(r, d->threads)};
+    job.stride = stride_of(r);
+    const size_t batch = SCATTERED_BATCH_BYTES / (job.width * r->a->element);
+    job.batch = batch < SCATTERED_BATCH ? batch : SCATTERED_BATCH;
     job.x_end = end_of(r, s->x, r->x_row);
     if (s->y) job.y_end = end_of(r, s->y, r->y_row);
     job.rows = s->n / job.shares;
     job.groups = (s->count + SCATTERED_TASKS - 1) / SCATTERED_TASKS;
     tally_status status = TALLY_OK;
-    if (!make_shares(&job)) status = TALLY_EINVAL;
+    lay_out(&job);
+    if (scratch_create(&job.scratch, 0))
+        lay_out(&job);
+    else
+        status = TALLY_EINVAL;
     if (status == TALLY_OK)
         status = cpu_share(d, s->n * job.width * r->a->element, job.shares, add_share, &job);
     if (status == TALLY_OK && blocks_are_halted(r->a)) status = stop_status();
     if (status == TALLY_OK && job.outside) status = TALLY_EINVAL;
     if (job.shares > 1) TALLY_PATH("shares that are merged");
     if (status == TALLY_OK)
-        status = cpu_share(d, job.shares * share_bytes(r), (s->count + job.groups - 1) / job.groups,
+        status = cpu_share(d, job.scratch.size, (s->count + job.groups - 1) / job.groups,
                            lower_task, &job);
-    free_shares(&job);
+    scratch_destroy(&job.scratch);
     return status;
 }

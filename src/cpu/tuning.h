@@ -141,24 +141,30 @@
 
 /* ---- Vectors of groups: scattered.c --------------------------------------------------------- */
 
-/* Rows are added as they come where they have so many bytes at most, and the array so many at least, which do not fit in the
- * caches. A column's state has so many bytes at most, and so many times those of an element; the states of all groups and
- * threads so many, or half of that where elements have 8 bytes. A group has so many rows of each thread, on average. */
-#define SCATTERED_ROW 256
-#if defined(TALLY_DEBUG) /* so that small tests take this way, too */
-#define SCATTERED_LEAST 0
+/* Rows are added as they come where each changes so many bytes of states at most, and all states together have so many, which
+ * stay in the caches; and where a group has so many rows of each share, on average. */
+#define SCATTERED_ROW   512
+#define SCATTERED_BYTES ((size_t)32 << 20)
+#define SCATTERED_ROWS  16
+/* Least bytes of a worker's share; and tasks that lower the groups. */
+#if defined(TALLY_DEBUG) /* so that small tests have several */
+#define SCATTERED_SHARE 1
 #else
-#define SCATTERED_LEAST ((size_t)24 << 20)
+#define SCATTERED_SHARE ((size_t)1 << 18)
 #endif
-#define SCATTERED_STATE  24
-#define SCATTERED_LARGER 10
-#define SCATTERED_BYTES  ((size_t)8 << 20)
-#define SCATTERED_ROWS   32
-/* Rows of one id, side by side, that are added at once; and tasks that lower the groups. */
-#define SCATTERED_RUN   64
 #define SCATTERED_TASKS 64
+/* Rows that are added at once, and their bytes, at most. */
+#define SCATTERED_BATCH       256
+#define SCATTERED_BATCH_BYTES ((size_t)16 << 10)
+/* How far ahead rows are asked for, in bytes of lanes of their columns, as among accesses of states no processor does so by
+ * itself; and states, in rows. */
+#define EACH_AHEAD        8192
+#define EACH_STATES_AHEAD 6
 
 /* ---- Groups: groups.c ----------------------------------------------------------------------- */
+
+/* Ids that are looked at to see whether all may be sorted. */
+#define GROUPS_SAMPLES 256
 
 /* The elements of a thread's part, at least. */
 #define GROUPS_PART_LEAST ((size_t)1 << 16)
