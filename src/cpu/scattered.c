@@ -257,19 +257,25 @@ static size_t busy_bytes(const struct blocks *a) {
     return bytes > a->element ? bytes : a->element;
 }
 
+static size_t array_bytes(const struct scattered *r) {
+    return r->s->n * r->s->vectors * r->a->element;
+}
+
 /* Returns how many workers share the rows. */
 static size_t shares_of(const struct scattered *r, unsigned threads) {
-    const size_t bytes = r->s->n * r->s->vectors * r->a->element;
-    const size_t most = bytes / SCATTERED_SHARE + 1;
+    const size_t most = array_bytes(r) / SCATTERED_SHARE + 1;
     return most < threads ? most : threads;
 }
 
 int scattered_suits(const struct scattered *r, unsigned threads) {
     const struct shaped *s = r->s;
-    const size_t shares = shares_of(r, threads), busy = unit_of(r) * busy_bytes(r->a);
+    const size_t shares = shares_of(r, threads), state = busy_bytes(r->a),
+                 busy = unit_of(r) * state;
     return r->a->total == 1 && has_neighbours(r) && busy <= SCATTERED_ROW &&
            s->count <= s->n / SCATTERED_ROWS / shares &&
-           s->count * busy <= SCATTERED_BYTES / shares && !s->sorted && !cpu_ids_look_sorted(s);
+           s->count * busy <= SCATTERED_BYTES / shares &&
+           (state <= SCATTERED_STATE || array_bytes(r) >= SCATTERED_LARGE) && !s->sorted &&
+           !cpu_ids_look_sorted(s);
 }
 
 static void lay_out(struct scatter_job *job) {
@@ -296,8 +302,7 @@ tally_status scattered_reduce(struct cpu_device *d, const struct scattered *r) {
         lay_out(&job);
     else
         status = TALLY_EINVAL;
-    if (status == TALLY_OK)
-        status = cpu_share(d, s->n * job.width * r->a->element, job.shares, add_share, &job);
+    if (status == TALLY_OK) status = cpu_share(d, array_bytes(r), job.shares, add_share, &job);
     if (status == TALLY_OK && blocks_are_halted(r->a)) status = stop_status();
     if (status == TALLY_OK && job.outside) status = TALLY_EINVAL;
     if (job.shares > 1) TALLY_PATH("shares that are merged");

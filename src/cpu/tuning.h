@@ -146,12 +146,17 @@
 #define SCATTERED_ROW   512
 #define SCATTERED_BYTES ((size_t)32 << 20)
 #define SCATTERED_ROWS  16
-/* Least bytes of a worker's share; and tasks that lower the groups. */
-#if defined(TALLY_DEBUG) /* so that small tests have several */
+/* Columns whose states change in more bytes, as those of variances, pay in large arrays only. */
+#define SCATTERED_STATE 16
+/* Such an array's bytes, and those of a worker's share, at least. */
+#if defined(TALLY_DEBUG) /* so that small tests have these, too */
+#define SCATTERED_LARGE 0
 #define SCATTERED_SHARE 1
 #else
+#define SCATTERED_LARGE ((size_t)24 << 20)
 #define SCATTERED_SHARE ((size_t)1 << 18)
 #endif
+/* Tasks that lower the groups. */
 #define SCATTERED_TASKS 64
 /* Rows that are added at once, and their bytes, at most. */
 #define SCATTERED_BATCH       256
