@@ -7,7 +7,7 @@
  *
  * Groups have whole steps of columns: the elements behind a row, which are those of its neighbour, are added to columns that
  * nobody lowers. Where the array ends, rows are copied first. Behind the last group there is one more, of rows that are
- * skipped.
+ * skipped, or that a mask does not show.
  */
 #include "cpu/scattered.h"
 
@@ -76,6 +76,10 @@ static void clear_group(const struct scatter_job *job, const struct adders *to, 
     }
 }
 
+static int is_shown(const struct shaped *s, size_t row) {
+    return !s->mask || s->mask[(ptrdiff_t)row * s->reduced[0].mask];
+}
+
 /* Finds the groups of rows, counts these, and clears the columns of new groups. Returns 0 if an id is outside of all groups and
  * should not be. */
 static int find_groups(const struct scatter_job *job, const struct share *to,
@@ -84,10 +88,9 @@ static int find_groups(const struct scatter_job *job, const struct share *to,
     const uint32_t count = (uint32_t)s->count;
     cpu_narrow_ids(s, job->r->a->k, first, rows, group);
     for (size_t i = 0; i < rows; i++) {
-        if (group[i] >= count) {
-            if (!s->skip_outside) return 0;
-            group[i] = count;
-        }
+        const int shown = is_shown(s, first + i);
+        if (group[i] >= count && shown && !s->skip_outside) return 0;
+        if (group[i] >= count || !shown) group[i] = count;
         if (to->count[group[i]]++ == 0) clear_group(job, adders, group[i], first + i);
     }
     return 1;
@@ -250,6 +253,13 @@ static int has_neighbours(const struct scattered *r) {
                                            (!r->s->y || r->y_row == own || r->y_row == -own));
 }
 
+/* Returns whether a mask, if there is one, shows whole rows. */
+static int masks_rows(const struct shaped *s) {
+    for (unsigned k = 0; s->mask && k < s->keeps; k++)
+        if (s->kept[k].mask != 0 && s->kept[k].length > 1) return 0;
+    return 1;
+}
+
 /* Returns the bytes of a column's state that most rows change. */
 static size_t busy_bytes(const struct blocks *a) {
     size_t bytes = 0;
@@ -271,7 +281,7 @@ int scattered_suits(const struct scattered *r, unsigned threads) {
     const struct shaped *s = r->s;
     const size_t shares = shares_of(r, threads), state = busy_bytes(r->a),
                  busy = unit_of(r) * state;
-    return r->a->total == 1 && has_neighbours(r) && busy <= SCATTERED_ROW &&
+    return r->a->total == 1 && has_neighbours(r) && masks_rows(s) && busy <= SCATTERED_ROW &&
            s->count <= s->n / SCATTERED_ROWS / shares &&
            s->count * busy <= SCATTERED_BYTES / shares &&
            (state <= SCATTERED_STATE || array_bytes(r) >= SCATTERED_LARGE) && !s->sorted &&

@@ -333,8 +333,7 @@ int cpu_takes_vectors(const struct shaped *s) {
 /* Returns whether columns of planes can do the problem. */
 static int has_planes(struct job *job) {
     const struct shaped *s = job->s;
-    return !s->mask && !problem_has(s->p, MONOID_TREE) && s->n < (size_t)1 << 31 &&
-           block_plan_forms(&job->a);
+    return !problem_has(s->p, MONOID_TREE) && s->n < (size_t)1 << 31 && block_plan_forms(&job->a);
 }
 
 static void plan_columns(struct job *job) {
@@ -502,7 +501,7 @@ tally_status cpu_vectors(struct cpu_device *d, const struct shaped *s, struct ab
     int done = planes && by_scattering(d, &job, &todo, absence, &status);
     if (status == TALLY_OK && s->cut == TALLY_GROUPS && (!done || todo))
         status = sort_rows(d, &job, &sorted);
-    if (status == TALLY_OK && planes && !done) {
+    if (status == TALLY_OK && planes && !s->mask && !done) {
         job.all = weight_of(&job, s->count);
         status = by_planes(d, &job, &todo, absence);
         done = 1;

@@ -96,24 +96,28 @@ def outcome(problem, shape, x, count, dev):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("columns", [8, 12, 16, 24, 64])
+@pytest.mark.parametrize("columns", [2, 5, 12, 16, 24, 64])
 def test_groups_taken_as_they_come(columns, threads):
-    """Large arrays are read in whole steps of columns, but for the last row, in any direction; threads share the rows. Rows that
-    have been brought into the order of their groups are segments, with the same bits."""
+    """Arrays are read in whole steps of columns, but for the last row, in any direction; threads share the rows, and a mask may
+    leave some out. Rows that have been brought into the order of their groups are segments, with the same bits."""
     rng, py = np.random.default_rng([SEED, columns, threads]), random.Random(f"{SEED} {columns} {threads}")
     dev = t.open_device(f"cpu:threads={threads}")
-    for type, op in [("f32", "sum"), ("f32", "argmax"), *py.sample([(type, op) for type in ("f32", "f64", "i32", "i64", "bf16")
-                                                                    for op in ("sum", "mean", "max", "argmin", "norm1", "nonzero")], 4)]:
+    for type, op in [("f32", "sum"), ("f32", "argmax"), *[("f32", "var")] * (columns == 16),
+                     *py.sample([(type, op) for type in ("f16", "f32", "f64", "i8", "i32", "i64", "bf16")
+                                 for op in ("sum", "mean", "max", "argmin", "norm1", "sumsq", "nonzero")], 8)]:
         problem = t.Problem(op, type)
-        rows = -(-(25 << 20) // (columns * t.SIZE[type])) + py.randrange(100)
+        rows = -(-((25 if op == "var" else 2) << 20) // (columns * t.SIZE[type])) + py.randrange(100)
         x = elements(type, (rows, columns), rng, py.choice(["tame", "wild", "special", "small"]))[::py.choice([1, -1])]
         ids = rng.integers(-1, 9, rows)
         ids[rng.integers(0, rows):] = 3  # a run
         ids[ids == 5] = 6  # one group is empty
-        order = np.argsort(np.where(ids < 0, 9, ids), kind="stable")
-        starts = np.searchsorted(ids[order][:np.count_nonzero(ids >= 0)], np.arange(10))
+        shown = py.choice([None, rng.integers(0, 3, rows).astype(np.uint8)])
+        mask = None if shown is None else np.broadcast_to(shown[:, None], x.shape)
+        groups = ids if shown is None else np.where(shown, ids, -1)
+        order = np.argsort(np.where(groups < 0, 9, groups), kind="stable")
+        starts = np.searchsorted(groups[order][:np.count_nonzero(groups >= 0)], np.arange(10))
         there = np.ascontiguousarray(x[order])
-        got, line = outcome(problem, t.along(x, 0, t.groups_shape(rows, ids, 9, None, True)), x, 9 * columns, dev)
+        got, line = outcome(problem, t.along(x, 0, t.groups_shape(rows, ids, 9, None, True), mask=mask), x, 9 * columns, dev)
         want, same = outcome(problem, t.along(there, 0, t.segments_shape(rows, starts)), there, 9 * columns, dev)
         if op.startswith("arg"):  # the number of a row, where a segment has that of an element
             at = np.minimum(np.repeat(starts[:-1], columns) + want.astype(np.int64), rows - 1)
