@@ -8,6 +8,23 @@
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
+/* Returns the bits of 16 bits that a number rounds to, which has been rounded to odd: f16's, or bf16's. */
+ALWAYS_INLINE vu64 bits_16(vf64 x, int is_f16) {
+    /* To a float by way of odd: where it is not the number, its last bit is set, and it is not above. */
+    const vf32half f = FLOATS_OF_DOUBLES(x);
+    const vf64 near = DOUBLES_OF_FLOATS(f), magnitude = absolute(x);
+    vu64 u = WIDE_OF_WORDS((vu32half)f);
+    u += (vu64)(absolute(near) > magnitude);
+    u |= (vu64)(near != x) & 1;
+    const vu64 sign = u >> 16 & 0x8000, m = u & 0x7fffffff;
+    if (!is_f16) return sign | (m + 0x7fff + (m >> 16 & 1)) >> 16;
+    /* f16's numbers below 2^-14 are multiples of 2^-24, which is the last bit that 2^28 has as a double. */
+    const vu64 small = (vu64)(magnitude + 0x1p28) - (vu64)((vf64){0} + 0x1p28);
+    const vu64 normal = ((m + 0xfff + (m >> 13 & 1)) >> 13) - (112 << 10);
+    const vu64 finite = PICK((vu64)(normal < 0x7c00), normal, (vu64){0} + 0x7c00);
+    return sign | PICK((vu64)(magnitude < 0x1p-14), small, finite);
+}
+
 /* Rounds whole vectors, also behind the last column: there is room for them. */
 int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
                     tally_type type, uint64_t *bits, unsigned char *ok) {
@@ -16,17 +33,23 @@ int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t co
         const vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i);
         const vf64 bound = VECTOR_LOAD(vf64, b + i), d = reach(low, bound);
         vi64 certain;
-        if (!any_set((vu64)(bound != 0)) && (type == TALLY_F64 || type == TALLY_F32)) { /* exact */
+        if (!any_set((vu64)(bound != 0))) { /* exact */
             const vi64 plain = (vi64)(low == 0);
             if (type == TALLY_F64) {
                 KERNEL_PATH("exact, to f64");
                 const vi64 value = PICK(plain, (vi64)high, (vi64)(high + low));
                 memcpy(bits + i, &value, sizeof value);
             } else {
-                KERNEL_PATH("exact, to f32");
                 const vf64 odd = any_set((vu64)~plain) ? to_odd(high, low) : high;
-                const vf32half f = FLOATS_OF_DOUBLES(odd);
-                const vu64 value = WIDE_OF_WORDS((vu32half)f);
+                vu64 value;
+                if (type == TALLY_F32) {
+                    KERNEL_PATH("exact, to f32");
+                    const vf32half f = FLOATS_OF_DOUBLES(odd);
+                    value = WIDE_OF_WORDS((vu32half)f);
+                } else {
+                    KERNEL_PATH("exact, to 16 bits");
+                    value = bits_16(odd, type == TALLY_F16);
+                }
                 memcpy(bits + i, &value, sizeof value);
             }
             memset(ok + i, 1, LANES(double));
@@ -42,19 +65,12 @@ int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t co
             const vu64 value = WIDE_OF_WORDS((vu32half)f);
             memcpy(bits + i, &value, sizeof value);
         } else {
-            KERNEL_PATH("by way of odd, to 16 bits");
-            const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
-            double from[2][LANES(double)];
-            int64_t same[LANES(double)];
-            memcpy(from[0], &x, sizeof x);
-            memcpy(from[1], &y, sizeof y);
-            for (size_t k = 0; k < LANES(double); k++) {
-                const tally_value v = round_double(type, from[0][k]),
-                                  w = round_double(type, from[1][k]);
-                bits[i + k] = v.as.f16;
-                same[k] = 0 - (int64_t)(w.as.f16 == v.as.f16 && from[0][k] - from[0][k] == 0);
-            }
-            certain = VECTOR_LOAD(vi64, same);
+            KERNEL_PATH("within a bound, to 16 bits");
+            const vf64 x = to_odd(high, low - d);
+            const vu64 v = bits_16(x, type == TALLY_F16),
+                       w = bits_16(to_odd(high, low + d), type == TALLY_F16);
+            certain = (vi64)(v == w) & (vi64)(x - x == 0);
+            memcpy(bits + i, &v, sizeof v);
         }
         if (i + LANES(double) > count || any_set((vu64)~certain)) {
             int64_t lanes[LANES(double)];

@@ -144,14 +144,15 @@ def test_variance(isa, near, low, high, root):
 
 
 def near_ties(g, out):
-    """s + e +- b near values of the type, near halves between two of them, and anywhere."""
+    """s + e +- b near values of the type, near halves between two of them, and near 2^k above and below all of them."""
     precision, top, bottom = oracle.FORMAT[out]
     bits = data.finite_bits(g, out, COUNT)
     units = [oracle.units_of_bits(out, int(x) & (oracle.SIGN[out] - 1)) for x in bits]
     step = [abs(oracle.units_of_bits(out, (int(x) & (oracle.SIGN[out] - 1)) + 1) - u) for x, u in zip(bits, units)]
     s = np.array([float(gmpy2.mpq(u, 1 << oracle.UNIT) + gmpy2.mpq(w * int(h), 2 << oracle.UNIT))
                   for u, w, h in zip(units, step, g.integers(0, 2, COUNT))])
-    s = np.where(np.isfinite(s), s, 1.0) * g.choice([-1.0, 1.0], COUNT)
+    beyond = np.ldexp(1.0, np.minimum(g.choice([top, bottom], COUNT) + g.integers(-4, 5, COUNT), 1000)) * g.choice([1, 1.0625, 1.75], COUNT)
+    s = np.where(np.isfinite(s) & (g.integers(0, 8, COUNT) > 0), s, beyond) * g.choice([-1.0, 1.0], COUNT)
     e = np.ldexp(s * g.uniform(-1, 1, COUNT), -g.integers(53, 115, COUNT)) * (g.integers(0, 3, COUNT) > 0)
     e = np.where(np.abs(e) <= np.spacing(np.abs(s)) / 2, e, 0)  # |e| is at most half of s's last bit
     b = np.ldexp(np.abs(s), -g.integers(40, 125, COUNT)) * (g.integers(0, 2, COUNT) > 0)
