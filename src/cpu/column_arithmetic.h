@@ -118,12 +118,16 @@ ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     vf64 rest = two_sum(*s, *e, &t);
     t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
     rest = (vf64)((vi64)rest & ~plain);
-    const vf64 inverse = 1 / n, q = t * inverse, r = rest - fused(q, n, t), more = r * inverse;
+    const vf64 inverse = 1 / n, q = t * inverse, r = rest - fused(q, n, t), first = r * inverse,
+               more = first - fused(first, n, r) * inverse;
     /* A t that has cancelled to 0 is exact only without a bound, as the bound below may underflow. */
     const vi64 small = (vi64)(absolute(t) < 0x1p-900) & ((vi64)(t != 0) | (vi64)(*b != 0));
-    /* The remainder r may be so small that its quotient underflows. */
+    /* The remainder r may be so small that its quotient underflows. Its quotient may be exact, as that of a mean half way between
+     * two floats is. */
     const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
-    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b * inverse);
+    const vi64 exact =
+        (vi64)(fused(more, n, r) == 0) & (vi64)(rest == 0) & (vi64)(absolute(t) > 0x1p-700);
+    const vf64 bound = (vf64)((vi64)(r != 0) & ~exact & (vi64)off) + 2 * (*b * inverse);
     *s = q;
     *e = more;
     *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));
@@ -221,6 +225,14 @@ ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
     const vf64 x = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e - more))),
                y = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e + more)));
+    const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
+    *certain = rounds_the_same_f32(f, g);
+    return f;
+}
+
+/* Does the same by way of odd, which needs no such room. */
+ALWAYS_INLINE vf32half round_to_f32_by_odd(vf64 s, vf64 e, vf64 d, vi64 *certain) {
+    const vf64 x = to_odd(s, e - d), y = to_odd(s, e + d);
     const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
     *certain = rounds_the_same_f32(f, g);
     return f;

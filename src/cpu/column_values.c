@@ -61,7 +61,11 @@ int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t co
             memcpy(bits + i, &value, sizeof value);
         } else if (type == TALLY_F32) {
             KERNEL_PATH("within a bound, to f32");
-            const vf32half f = round_to_f32(high, low, d, &certain);
+            vf32half f = round_to_f32(high, low, d, &certain);
+            if (any_set((vu64)~certain)) { /* quotients lie near the middle between floats */
+                KERNEL_PATH("by way of odd, to f32");
+                f = round_to_f32_by_odd(high, low, d, &certain);
+            }
             const vu64 value = WIDE_OF_WORDS((vu32half)f);
             memcpy(bits + i, &value, sizeof value);
         } else {
