@@ -355,8 +355,11 @@ ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64
 
 /* Whole vectors of the planes are written, also behind the last column. */
 #define MOMENTS_KERNEL(name, element, length)                                                      \
-    COLUMN_KERNEL(                                                                                 \
-        moments_of, name, double, 6, EACH_ROW_BLOCK(element) {                                     \
+    static void CONCAT(moments_of_##name, TALLY_ISA)(uint64_t * planes, size_t stride,             \
+                                                     const struct column_rows *in, size_t width) { \
+        const int alone = 0;                                                                       \
+        const ptrdiff_t far = 0;                                                                   \
+        EACH_ROW_BLOCK(element) {                                                                  \
             const int first = in->starts && r0 == 0;                                               \
             double *at = (double *)planes + c;                                                     \
             vf64 sum[DOUBLES], square[DOUBLES], low[DOUBLES], low2[DOUBLES];                       \
@@ -373,7 +376,8 @@ ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64
                 add_pair(at + 3 * stride + k * LANES(double), stride, square[k], low2[k], bound,   \
                          first);                                                                   \
             }                                                                                      \
-        })
+        }                                                                                          \
+    }
 MOMENTS_KERNEL(f16, unaligned_u16, short)
 MOMENTS_KERNEL(bf16, unaligned_u16, short)
 MOMENTS_KERNEL(f32, unaligned_f32, short)
@@ -446,7 +450,15 @@ static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *o
 #define MAGNITUDES(NAME, name) FORM(NAME, 3, clear_sum, magnitudes_##name, merge_sum)
 #define SQUARES(NAME, name)    FORM(NAME, 3, clear_sum, squares_##name, merge_sum)
 #define PRODUCTS(NAME, name)   FORM(NAME, 3, clear_sum, products_##name, merge_sum)
-#define MOMENTS(NAME, name)    FORM(NAME, 6, clear_moments, moments_of_##name, merge_moments)
+#define MOMENTS(NAME, name)    /* never added row by row */                                        \
+    [TALLY_##NAME] = {6,                                                                           \
+                      8,                                                                           \
+                      1,                                                                           \
+                      0,                                                                           \
+                      ISA_NAME(clear_moments),                                                     \
+                      CONCAT(moments_of_##name, TALLY_ISA),                                        \
+                      NULL,                                                                        \
+                      ISA_NAME(merge_moments)},
 
 column_forms ISA_NAME(forms_one) = {NARROW(ONE)};
 column_forms ISA_NAME(forms_two) = {FLOATS(TWO)};

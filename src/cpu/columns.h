@@ -62,7 +62,7 @@ struct column_form {
     /* Adds rows to columns [0, width). */
     void (*add)(uint64_t *planes, size_t stride, const struct column_rows *in, size_t width);
     /* Adds each row to columns of its own: row r to the `width` columns from group[r] * width on, which have been cleared; `width`
-     * is a multiple of COLUMN_STEP, and step is 1. */
+     * is a multiple of COLUMN_STEP, and step is 1. NULL: moments have no such kernel. */
     void (*each)(uint64_t *planes, size_t stride, const struct column_rows *in,
                  const uint32_t *group, size_t width);
     /* Columns [to, to + width) of `into` take columns [from, from + width) of `other`. */

@@ -172,7 +172,7 @@ static size_t merge_shares(const struct scatter_job *job, size_t group) {
         if (from.count[group] == 0) continue;
         if (n == 0)
             block_copy_columns(a, into.planes, job->stride, at, from.planes, job->stride, at,
-                               job->width);
+                               job->unit);
         else
             block_merge(a, into.planes, from.planes, job->stride, at, job->width);
         n += from.count[group];
@@ -284,6 +284,7 @@ int scattered_suits(const struct scattered *r, unsigned threads) {
     return r->a->total == 1 && has_neighbours(r) && masks_rows(s) && busy <= SCATTERED_ROW &&
            s->count <= s->n / SCATTERED_ROWS / shares &&
            s->count * busy <= SCATTERED_BYTES / shares &&
+           s->count * unit_of(r) * r->a->planes <= SCATTERED_PLANES / sizeof(uint64_t) / shares &&
            (state <= SCATTERED_STATE || array_bytes(r) >= SCATTERED_LARGE) && !s->sorted &&
            !cpu_ids_look_sorted(s);
 }

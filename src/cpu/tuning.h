@@ -142,15 +142,16 @@
 /* ---- Vectors of groups: scattered.c --------------------------------------------------------- */
 
 /* Rows are added as they come where each changes so many bytes of states at most, and all states together have so many, which
- * stay in the caches; and where a group has so many rows of each share, on average. */
-#define SCATTERED_ROW   512
-#define SCATTERED_BYTES ((size_t)32 << 20)
-#define SCATTERED_ROWS  16
+ * stay in the caches, with room for all their planes; and where a group has so many rows of each share, on average. */
+#define SCATTERED_ROW    512
+#define SCATTERED_BYTES  ((size_t)32 << 20)
+#define SCATTERED_PLANES (3 * SCATTERED_BYTES)
+#define SCATTERED_ROWS   16
 /* Columns whose states change in more bytes, as those of variances, pay in large arrays only. */
 #define SCATTERED_STATE 16
 /* Such an array's bytes, and those of a worker's share, at least. */
 #if defined(TALLY_DEBUG) /* so that small tests have these, too */
-#define SCATTERED_LARGE 0
+#define SCATTERED_LARGE 1
 #define SCATTERED_SHARE 1
 #else
 #define SCATTERED_LARGE ((size_t)24 << 20)
