@@ -35,7 +35,7 @@ struct blocks {
     size_t group;       /* blocks of a task, where they have one part; of segments, these */
     size_t tile;        /* elements of a tile */
     few_kernel *few; /* for results of a few elements; NULL: none does these, or they have more */
-    int divides;     /* values are divided by the number of elements */
+    int counts;      /* values depend on the numbers of elements, value[3] of a worker */
     int runs;        /* rows are summed by running totals where these are exact */
     uint64_t *kept;  /* the planes of all parts, where there are several */
     unsigned char *todo; /* results that are left, if any */

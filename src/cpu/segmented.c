@@ -214,7 +214,7 @@ static void fold_sorted(struct blocks *a, struct block_worker *h, const size_t *
         add_sorted(a, h, start, length, order, block->width, shorts);
         h->order = order;
     }
-    for (size_t i = 0; i < block->width && a->divides; i++)
+    for (size_t i = 0; i < block->width && a->counts; i++)
         h->value[3][i] = (double)(int64_t)length[block_result_of(h, i)];
     if (block->width > 0) block_lower(a, h, h->planes, a->width + COLUMN_STEP, block);
     h->order = NULL;
@@ -241,7 +241,7 @@ static int fold_even(struct blocks *a, struct block_worker *h, const struct bloc
                    (char *)s->out[0] + block->row * type_size(a->p->value[0].type)))
         return 1;
     add_equal(a, h, s->x + first * a->element, each, count);
-    for (size_t i = 0; i < count && a->divides; i++)
+    for (size_t i = 0; i < count && a->counts; i++)
         h->value[3][i] = (double)each;
     block_lower(a, h, h->planes, a->width + COLUMN_STEP, block);
     return 1;
@@ -263,10 +263,10 @@ static void fold_segments(struct blocks *a, struct block_worker *h, struct block
         fold_sorted(a, h, start, count, block);
         return;
     }
-    for (size_t i = 0; i < count && a->divides; i++)
+    for (size_t i = 0; i < count && a->counts; i++)
         h->value[3][i] = (double)(int64_t)(start[i + 1] - start[i]);
     block_lower(a, h, h->planes, a->width + COLUMN_STEP, block);
-    if (a->divides) lower_empty(a, h, block->row, start, count);
+    if (a->counts) lower_empty(a, h, block->row, start, count);
 }
 
 static void segments_task(void *context, size_t task, unsigned worker) {

@@ -362,9 +362,7 @@ static void plan_columns(struct job *job) {
     if (job->tile_rows < 8) job->tile_rows = 8;
     a->tile = job->gathers ? job->tile_rows * width : 0;
     a->total = job->s->vectors / length * a->blocks;
-    job->counts = a->divides || (a->forms & FORM_BIT(FORM_WIDE)) != 0;
-    for (unsigned v = 0; v < a->p->values; v++)
-        job->counts |= a->p->value[v].op == TALLY_COUNT || a->p->value[v].op == TALLY_ALL;
+    job->counts = a->counts || (a->forms & FORM_BIT(FORM_WIDE)) != 0;
 }
 
 /* Cuts the rows into tasks where there are few blocks of columns. */
