@@ -121,7 +121,7 @@ static void add_batch(const struct scatter_job *job, const struct adders *to,
     }
     const size_t bytes = job->width * job->r->a->element;
     for (size_t i = 0; i < in->rows; i++) {
-        char x[SCATTERED_ROW] = {0}, y[SCATTERED_ROW] = {0};
+        char x[SCATTERED_MOST] = {0}, y[SCATTERED_MOST] = {0};
         memcpy(x, in->x + (ptrdiff_t)i * in->x_row, bytes);
         if (in->y) memcpy(y, in->y + (ptrdiff_t)i * in->y_row, bytes);
         const struct column_rows row = {x, in->y ? y : NULL, 0, 0, 1, in->first + i, 1, 0};
@@ -280,10 +280,11 @@ static size_t shares_of(const struct scattered *r, unsigned threads) {
 int scattered_suits(const struct scattered *r, unsigned threads) {
     const struct shaped *s = r->s;
     const size_t shares = shares_of(r, threads), state = busy_bytes(r->a),
-                 busy = unit_of(r) * state;
-    return r->a->total == 1 && has_neighbours(r) && masks_rows(s) && busy <= SCATTERED_ROW &&
-           s->count <= s->n / SCATTERED_ROWS / shares &&
-           s->count * busy <= SCATTERED_BYTES / shares &&
+                 busy = unit_of(r) * state, wide = (busy + SCATTERED_ROW - 1) / SCATTERED_ROW;
+    return r->a->total == 1 && has_neighbours(r) && masks_rows(s) &&
+           (wide == 1 || (busy <= SCATTERED_MOST && state <= 2 * r->a->element)) &&
+           s->count <= s->n / SCATTERED_ROWS / wide / shares &&
+           s->count * busy <= SCATTERED_BYTES / wide / shares &&
            s->count * unit_of(r) * r->a->planes <= SCATTERED_PLANES / sizeof(uint64_t) / shares &&
            (state <= SCATTERED_STATE || array_bytes(r) >= SCATTERED_LARGE) && !s->sorted &&
            !cpu_ids_look_sorted(s);

@@ -142,8 +142,10 @@
 /* ---- Vectors of groups: scattered.c --------------------------------------------------------- */
 
 /* Rows are added as they come where each changes so many bytes of states at most, and all states together have so many, which
- * stay in the caches, with room for all their planes; and where a group has so many rows of each share, on average. */
+ * stay in the caches, with room for all their planes; and where a group has so many rows of each share, on average. Rows that
+ * change up to SCATTERED_MOST bytes, of states that are at most twice as long as elements, need so much more rows and caches. */
 #define SCATTERED_ROW    512
+#define SCATTERED_MOST   1024
 #define SCATTERED_BYTES  ((size_t)32 << 20)
 #define SCATTERED_PLANES (3 * SCATTERED_BYTES)
 #define SCATTERED_ROWS   16

@@ -96,7 +96,7 @@ def outcome(problem, shape, x, count, dev):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("columns", [2, 5, 12, 16, 24, 64])
+@pytest.mark.parametrize("columns", [2, 5, 12, 16, 24, 64, 100])
 def test_groups_taken_as_they_come(columns, threads):
     """Arrays are read in whole steps of columns, but for the last row, in any direction; threads share the rows, and a mask may
     leave some out. Rows that have been brought into the order of their groups are segments, with the same bits."""
