@@ -100,25 +100,19 @@ FEW(sum, f64) {
     return !any_set((vu64)wrong);
 }
 
-/* Means. A quotient by a power of two is exact; any other has an error of at most 2^-53 of
- * itself. */
+/* Means. A quotient by a power of two is exact; of any other the remainder tells on which side of it the mean lies, so that it is
+ * rounded by way of odd. */
 FEW(mean, f32) {
     float *out = (float *)(void *)to;
-    const vf64 by = (vf64){0} + (double)in->rows, none = {0};
+    const vf64 by = (vf64){0} + (double)in->rows, inverse = 1 / by;
     const int power = (in->rows & (in->rows - 1)) == 0;
     vi64 wrong = {0};
     EACH_STEP {
         SUM_f32(unaligned_f32) for (size_t k = 0; k < DOUBLES; k++) {
             const vf64 mean = s[k] / by;
-            vf32half value;
+            const vf64 odd = power ? mean : to_odd(mean, -fused(mean, by, s[k]) * inverse);
+            const vf32half value = FLOATS_OF_DOUBLES(odd);
             wrong |= not_finite(s[k]);
-            if (power)
-                value = FLOATS_OF_DOUBLES(mean);
-            else {
-                vi64 certain;
-                value = round_to_f32(mean, none, absolute(mean) * 0x1p-52, &certain);
-                wrong |= ~certain;
-            }
             memcpy(out + c + k * LANES(double), &value, sizeof value);
         }
     }
