@@ -102,19 +102,15 @@ PATH_TABLE(rounded_paths, "results of columns, rounded", never_rounded, &outcome
 
 int block_plan_forms(struct blocks *a) {
     const struct problem *p = a->p;
-    unsigned of_count = 0;
     for (unsigned v = 0; v < p->values; v++) {
         const tally_op op = p->value[v].op;
         const unsigned forms = block_forms_of(p, op, p->value[v].type);
         if (forms == 0) return 0;
-        if (op == TALLY_COUNT)
-            of_count = forms; /* it needs none, but a block has some */
-        else
-            a->forms |= forms;
+        if (op != TALLY_COUNT) a->forms |= forms;
         a->counts |= op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD || op == TALLY_COUNT ||
                      op == TALLY_ALL;
     }
-    if (a->forms == 0) a->forms = of_count;
+    if (a->forms == 0) a->forms = FORM_BIT(FORM_NANS); /* counts need none, but a block has some */
     if (a->forms & FORM_BIT(FORM_SUM2)) a->forms &= ~FORM_BIT(FORM_SUM1);
     for (unsigned f = 0; f < FORMS; f++) {
         if (!(a->forms & FORM_BIT(f))) continue;

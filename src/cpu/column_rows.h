@@ -11,13 +11,13 @@
 #include "exact/round.h"
 
 /* Defines a kernel that adds rows, kernel_name, which does what comes last; and its twin, each_kernel_name, which does it for
- * one row after another. `lane` is the type of the planes' lanes, and `busy` how many planes most rows change. `alone` is a
- * constant: 1 if there is one row, of whole steps, and columns have been cleared. */
-#define COLUMN_KERNEL(kernel, name, lane, busy, ...)                                               \
-    enum { CONCAT(busy_##kernel##_##name, TALLY_ISA) = (busy) };                                   \
+ * one row after another. `lane` is the type of the planes' lanes; `changed` is how many planes change for most rows. What comes
+ * last may use `is_single`, a constant: 1 if there is one row, of whole steps, and columns have been cleared. */
+#define COLUMN_KERNEL(kernel, name, lane, changed, ...)                                            \
+    enum { CONCAT(changed_##kernel##_##name, TALLY_ISA) = (changed) };                             \
     ALWAYS_INLINE void CONCAT(add_##kernel##_##name, TALLY_ISA)(                                   \
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
-        const int alone, const ptrdiff_t far) {                                                    \
+        const int is_single, const ptrdiff_t row_ahead) {                                          \
         __VA_ARGS__                                                                                \
     }                                                                                              \
     static void CONCAT(kernel##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,               \
@@ -29,25 +29,25 @@
                                                           const uint32_t *group, size_t width) {   \
         const size_t rows = in->rows, bytes = width * sizeof(lane);                                \
         const ptrdiff_t x_row = in->x_row, y_row = in->y_row,                                      \
-                        far = x_row * (ptrdiff_t)(EACH_AHEAD / bytes + 1);                         \
+                        row_ahead = x_row * (ptrdiff_t)(EACH_AHEAD / bytes + 1);                   \
         const char *x = in->x;                                                                     \
         for (size_t r = 0; r < rows; r++, x += x_row) {                                            \
             const char *y = in->y ? in->y + (ptrdiff_t)r * y_row : NULL;                           \
             const struct column_rows row = {x, y, x_row, y_row, 1, in->first + r, 1, 0};           \
             char *columns = (char *)planes + group[r] * bytes;                                     \
             const size_t later = r + EACH_STATES_AHEAD < rows ? r + EACH_STATES_AHEAD : rows - 1;  \
-            for (size_t plane = 0; plane < (busy); plane++)                                        \
+            for (size_t plane = 0; plane < (changed); plane++)                                     \
                 PREFETCH_COLUMNS((const char *)(planes + plane * stride) + group[later] * bytes,   \
                                  bytes);                                                           \
             CONCAT(add_##kernel##_##name, TALLY_ISA)                                               \
-            ((uint64_t *)(void *)columns, stride, &row, width, 1, far);                            \
+            ((uint64_t *)(void *)columns, stride, &row, width, 1, row_ahead);                      \
         }                                                                                          \
     }
 #define PREFETCH_COLUMNS(at, bytes)                                                                \
     for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                           \
     __builtin_prefetch((at) + line_, 1)
-/* How many columns are left from the step at c on, if these are fewer than a step. */
-#define LEFT (alone ? (size_t)STEP : width - c)
+/* Columns from the step at c on: a constant if is_single, so that code for a part of a step is dropped. */
+#define LEFT (is_single ? (size_t)STEP : width - c)
 
 /* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
  * are there are stored. */
@@ -70,7 +70,7 @@
 
 /* Does what comes last for rows [r0, r1) of the step at column c: `p` is the row's elements. Those of a last step that
  * is not whole are copied first and filled up. What is asked for ahead: the same columns of the next rows; where there
- * are none, the next columns. Rows that are far apart have loads of their own each, where registers suffice: a processor
+ * are none, the next columns. Rows that are row_ahead apart have loads of their own each, where registers suffice: a processor
  * tells its streams apart by the instructions that read them. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
@@ -92,8 +92,8 @@
         }                                                                                          \
         else for (size_t r = r0; r < r1; r++, at_row += step) {                                    \
             const element *p = (const element *)at_row;                                            \
-            if (alone)                                                                             \
-                PREFETCH(p, STEP * sizeof(element), far, 1);                                       \
+            if (is_single)                                                                         \
+                PREFETCH(p, STEP * sizeof(element), row_ahead, 1);                                 \
             else                                                                                   \
                 PREFETCH(p, STEP * sizeof(element), ahead, 2);                                     \
             __VA_ARGS__                                                                            \
@@ -104,7 +104,7 @@ _Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                LEFT * sizeof(element), STEP * sizeof(element), (char *)(some), step)
 
-/* Returns where rows lie, and in *step how far apart; a step takes `whole` bytes of each, and
+/* Returns where rows lie, and in *step how row_ahead apart; a step takes `whole` bytes of each, and
  * `bytes` are left. If they are shorter than a step, it is a copy filled up with zeros. */
 ALWAYS_INLINE const char *whole_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t bytes,
                                      size_t whole, char *copy, ptrdiff_t *step) {

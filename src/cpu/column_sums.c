@@ -71,21 +71,21 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             b[k] = VECTOR_LOAD(vf64, (at) + 2 * stride + k * LANES(double));                       \
         }
 
-/* Does what comes last with the planes of the step at column c in s, e and b, and stores them. Of a row alone, e is left as it is
- * if that has no `pair`, and b if nothing is added to it. */
+/* Does what comes last with the planes of the step at column c in s, e and b, and stores them; if is_single, e only if `pair`, and b
+ * only if this row adds to it. */
 #define WITH_SUMS(pair, ...)                                                                       \
     const int starts = in->starts && r0 == 0;                                                      \
     double *at = (double *)planes + c;                                                             \
     vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                                       \
     FETCH_SUM(s, e, b, at)                                                                         \
-    if (alone)                                                                                     \
+    if (is_single)                                                                                 \
         for (size_t k = 0; k < DOUBLES; k++)                                                       \
             b[k] = (vf64){0};                                                                      \
     __VA_ARGS__                                                                                    \
     STORE(at, s, double);                                                                          \
-    if (!alone || (pair)) STORE(at + stride, e, double);                                           \
-    if (!alone || has_bound(b)) {                                                                  \
-        for (size_t k = 0; k < DOUBLES && alone; k++)                                              \
+    if (!is_single || (pair)) STORE(at + stride, e, double);                                       \
+    if (!is_single || has_bound(b)) {                                                              \
+        for (size_t k = 0; k < DOUBLES && is_single; k++)                                          \
             b[k] += VECTOR_LOAD(vf64, at + 2 * stride + k * LANES(double));                        \
         STORE(at + 2 * stride, b, double);                                                         \
     }
@@ -157,7 +157,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     static ONE_COPY void CONCAT(op##_wide_##name, TALLY_ISA)(                                      \
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
         widen_rows *widen, size_t bytes) {                                                         \
-        const int alone = 0;                                                                       \
+        const int is_single = 0;                                                                   \
         EACH_ROW_BLOCK(element) {                                                                  \
             const size_t rows = ROWS_HERE;                                                         \
             WIDE_TILE(tile, element, in->x, in->x_row);                                            \
@@ -169,7 +169,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     static ONE_COPY void CONCAT(products_wide_##name, TALLY_ISA)(                                  \
         uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
         widen_rows *widen, size_t bytes) {                                                         \
-        const int alone = 0;                                                                       \
+        const int is_single = 0;                                                                   \
         EACH_ROW_BLOCK(element) {                                                                  \
             const size_t rows = ROWS_HERE;                                                         \
             WIDE_TILE(tile, element, in->x, in->x_row);                                            \
@@ -239,6 +239,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
                       EACH_ROW(element, in->x, in->x_row, {                                        \
                           const element *q = (const element *)y;                                   \
                           y += y_step;                                                             \
+                          if (is_single) PREFETCH(q, STEP * sizeof(element), row_ahead, 1);        \
                           EACH_PAIR(DOUBLE_##name(p, k), DOUBLE_##name(q, k), ADD)                 \
                       }););                                                                        \
         })
@@ -253,7 +254,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
 
 #define WIDENED(op, name, element, wide)                                                           \
     COLUMN_KERNEL(op, name, double, 3, {                                                           \
-        (void)alone, (void)far;                                                                    \
+        (void)is_single, (void)row_ahead;                                                          \
         KERNEL_PATH("of columns");                                                                 \
         CONCAT(op##_wide_##wide, TALLY_ISA)                                                        \
         (planes, stride, in, width, CONCAT(widen_##name, TALLY_ISA), sizeof(element));             \
@@ -357,8 +358,8 @@ ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64
 #define MOMENTS_KERNEL(name, element, length)                                                      \
     static void CONCAT(moments_of_##name, TALLY_ISA)(uint64_t * planes, size_t stride,             \
                                                      const struct column_rows *in, size_t width) { \
-        const int alone = 0;                                                                       \
-        const ptrdiff_t far = 0;                                                                   \
+        const int is_single = 0;                                                                   \
+        const ptrdiff_t row_ahead = 0;                                                             \
         EACH_ROW_BLOCK(element) {                                                                  \
             const int first = in->starts && r0 == 0;                                               \
             double *at = (double *)planes + c;                                                     \
@@ -436,29 +437,18 @@ static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *o
     X(I8, i8)                                                                                      \
     X(I16, i16) X(U8, u8) X(U16, u16) X(F16, f16) X(BF16, bf16) X(F32, f32)
 
-#define FORM(NAME, planes, clear, kernel, merge)                                                   \
-    [TALLY_##NAME] = {planes,                                                                      \
-                      8,                                                                           \
-                      1,                                                                           \
-                      CONCAT(busy_##kernel, TALLY_ISA),                                            \
-                      ISA_NAME(clear),                                                             \
-                      CONCAT(kernel, TALLY_ISA),                                                   \
-                      CONCAT(each_##kernel, TALLY_ISA),                                            \
-                      ISA_NAME(merge)},
-#define ONE(NAME, name)        FORM(NAME, 3, clear_sum, one_##name, merge_one)
-#define TWO(NAME, name)        FORM(NAME, 3, clear_sum, two_##name, merge_sum)
-#define MAGNITUDES(NAME, name) FORM(NAME, 3, clear_sum, magnitudes_##name, merge_sum)
-#define SQUARES(NAME, name)    FORM(NAME, 3, clear_sum, squares_##name, merge_sum)
-#define PRODUCTS(NAME, name)   FORM(NAME, 3, clear_sum, products_##name, merge_sum)
-#define MOMENTS(NAME, name)    /* never added row by row */                                        \
-    [TALLY_##NAME] = {6,                                                                           \
-                      8,                                                                           \
-                      1,                                                                           \
-                      0,                                                                           \
-                      ISA_NAME(clear_moments),                                                     \
-                      CONCAT(moments_of_##name, TALLY_ISA),                                        \
-                      NULL,                                                                        \
-                      ISA_NAME(merge_moments)},
+#define FORM(NAME, planes, changed, clear, kernel, each, merge)                                    \
+    [TALLY_##NAME] = {                                                                             \
+        planes, 8, 1, changed, ISA_NAME(clear), CONCAT(kernel, TALLY_ISA), each, ISA_NAME(merge)},
+#define SUM_FORM(NAME, kernel, merge)                                                              \
+    FORM(NAME, 3, CONCAT(changed_##kernel, TALLY_ISA), clear_sum, kernel,                          \
+         CONCAT(each_##kernel, TALLY_ISA), merge)
+#define ONE(NAME, name)        SUM_FORM(NAME, one_##name, merge_one)
+#define TWO(NAME, name)        SUM_FORM(NAME, two_##name, merge_sum)
+#define MAGNITUDES(NAME, name) SUM_FORM(NAME, magnitudes_##name, merge_sum)
+#define SQUARES(NAME, name)    SUM_FORM(NAME, squares_##name, merge_sum)
+#define PRODUCTS(NAME, name)   SUM_FORM(NAME, products_##name, merge_sum)
+#define MOMENTS(NAME, name)    FORM(NAME, 6, 0, clear_moments, moments_of_##name, NULL, merge_moments)
 
 column_forms ISA_NAME(forms_one) = {NARROW(ONE)};
 column_forms ISA_NAME(forms_two) = {FLOATS(TWO)};

@@ -4,13 +4,12 @@
  */
 #include "cpu/column_arithmetic.h"
 #include "cpu/column_kernels.h"
-#include "exact/round.h"
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
-/* Returns the bits of 16 bits that a number rounds to, which has been rounded to odd: f16's, or bf16's. */
+/* Rounds x, which has been rounded to odd and is no NaN, to f16 or bf16; returns its bits. */
 ALWAYS_INLINE vu64 bits_16(vf64 x, int is_f16) {
-    /* To a float by way of odd: where it is not the number, its last bit is set, and it is not above. */
+    /* Round x to an odd float: cut it off, and set the last bit where that is not exact. */
     const vf32half f = FLOATS_OF_DOUBLES(x);
     const vf64 near = DOUBLES_OF_FLOATS(f), magnitude = absolute(x);
     vu64 u = WIDE_OF_WORDS((vu32half)f);
@@ -32,16 +31,16 @@ int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t co
     for (size_t i = 0; i < count; i += LANES(double)) {
         const vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i);
         const vf64 bound = VECTOR_LOAD(vf64, b + i), d = reach(low, bound);
-        vi64 certain;
-        if (!any_set((vu64)(bound != 0))) { /* exact */
+        const int is_exact = !any_set((vu64)(bound != 0));
+        vi64 certain = (vi64){0} - 1;
+        vu64 value;
+        if (is_exact) {
             const vi64 plain = (vi64)(low == 0);
             if (type == TALLY_F64) {
                 KERNEL_PATH("exact, to f64");
-                const vi64 value = PICK(plain, (vi64)high, (vi64)(high + low));
-                memcpy(bits + i, &value, sizeof value);
+                value = (vu64)PICK(plain, (vi64)high, (vi64)(high + low));
             } else {
                 const vf64 odd = any_set((vu64)~plain) ? to_odd(high, low) : high;
-                vu64 value;
                 if (type == TALLY_F32) {
                     KERNEL_PATH("exact, to f32");
                     const vf32half f = FLOATS_OF_DOUBLES(odd);
@@ -50,33 +49,28 @@ int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t co
                     KERNEL_PATH("exact, to 16 bits");
                     value = bits_16(odd, type == TALLY_F16);
                 }
-                memcpy(bits + i, &value, sizeof value);
             }
-            memset(ok + i, 1, LANES(double));
-            continue;
-        }
-        if (type == TALLY_F64) {
+        } else if (type == TALLY_F64) {
             KERNEL_PATH("within a bound, to f64");
-            const vi64 value = round_to_f64(high, low, d, &certain);
-            memcpy(bits + i, &value, sizeof value);
+            value = (vu64)round_to_f64(high, low, d, &certain);
         } else if (type == TALLY_F32) {
             KERNEL_PATH("within a bound, to f32");
             vf32half f = round_to_f32(high, low, d, &certain);
-            if (any_set((vu64)~certain)) { /* quotients lie near the middle between floats */
+            if (any_set(
+                    (vu64)~certain)) { /* doubles are too coarse near the middle between floats */
                 KERNEL_PATH("by way of odd, to f32");
                 f = round_to_f32_by_odd(high, low, d, &certain);
             }
-            const vu64 value = WIDE_OF_WORDS((vu32half)f);
-            memcpy(bits + i, &value, sizeof value);
+            value = WIDE_OF_WORDS((vu32half)f);
         } else {
             KERNEL_PATH("within a bound, to 16 bits");
             const vf64 x = to_odd(high, low - d);
-            const vu64 v = bits_16(x, type == TALLY_F16),
-                       w = bits_16(to_odd(high, low + d), type == TALLY_F16);
-            certain = (vi64)(v == w) & (vi64)(x - x == 0);
-            memcpy(bits + i, &v, sizeof v);
+            value = bits_16(x, type == TALLY_F16);
+            certain = (vi64)(value == bits_16(to_odd(high, low + d), type == TALLY_F16)) &
+                      (vi64)(x - x == 0);
         }
-        if (i + LANES(double) > count || any_set((vu64)~certain)) {
+        memcpy(bits + i, &value, sizeof value);
+        if (!is_exact && (i + LANES(double) > count || any_set((vu64)~certain))) {
             int64_t lanes[LANES(double)];
             memcpy(lanes, &certain, sizeof lanes);
             for (size_t k = 0; k < LANES(double); k++) {

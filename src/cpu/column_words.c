@@ -197,7 +197,7 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
     INDEX_KERNEL(least, name, element, type, vector, VECTORS, FLOATING, 0)                         \
     INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)
 
-/* Of elements that are bits alone: lanes are as wide as those of keys, what is above an element's bits is nobody's. */
+/* Of elements that are bits is_single: lanes are as wide as those of keys, what is above an element's bits is nobody's. */
 #define WORD_KERNELS(name, element, type, vector, VECTORS)                                         \
     WORD_KERNEL(and, name, element, type, vector, VECTORS, word[k] &= v)                           \
     WORD_KERNEL(or, name, element, type, vector, VECTORS, word[k] |= v)                            \
@@ -293,7 +293,7 @@ void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, s
 
 #define KEY_FORM(planes, lane, starts, clear, kernel, name, merge)                                 \
     {                                                                                              \
-        planes, lane / 8, starts, CONCAT(busy_##kernel##_##name, TALLY_ISA),                       \
+        planes, lane / 8, starts, CONCAT(changed_##kernel##_##name, TALLY_ISA),                    \
             CONCAT(clear##_##lane, TALLY_ISA), CONCAT(kernel##_##name, TALLY_ISA),                 \
             CONCAT(each_##kernel##_##name, TALLY_ISA), CONCAT(merge##_##lane, TALLY_ISA)           \
     }

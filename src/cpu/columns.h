@@ -56,7 +56,7 @@ struct column_rows {
 struct column_form {
     unsigned planes, lane; /* 0 where there is no such form */
     int starts;            /* add() heeds in->starts; other forms are cleared before */
-    unsigned busy;         /* how many planes each() changes at most rows */
+    unsigned changed;      /* how many planes each() changes for most rows */
     /* Makes columns [0, width) know nothing; indices start at `first`. */
     void (*clear)(uint64_t *planes, size_t stride, size_t width, uint64_t first);
     /* Adds rows to columns [0, width). */

@@ -100,8 +100,7 @@ FEW(sum, f64) {
     return !any_set((vu64)wrong);
 }
 
-/* Means. A quotient by a power of two is exact; of any other the remainder tells on which side of it the mean lies, so that it is
- * rounded by way of odd. */
+/* Means. Dividing by a power of two is exact. Otherwise the remainder's sign says how to round the quotient to odd. */
 FEW(mean, f32) {
     float *out = (float *)(void *)to;
     const vf64 by = (vf64){0} + (double)in->rows, inverse = 1 / by;

@@ -16,7 +16,7 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
  * share; NULL where they come in this order. The caller frees *out with sorted_free(). TALLY_EINVAL: an id is wrong. */
 tally_status cpu_sort_positions(struct cpu_device *d, const struct shaped *s, struct sorted *out);
 
-/* Returns whether ids that lie equally far apart never fall, as those of sorted ones. */
+/* Returns whether the first ids, and some that are spread over all, never fall. It guesses: others may. */
 int cpu_ids_look_sorted(const struct shaped *s);
 
 /* Writes n ids, from number `first` on, as 32-bit ids. Ids below 0 or from 2^31 on become 2^31 or more. */

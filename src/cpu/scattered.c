@@ -18,7 +18,6 @@
 #include "cpu/rows.h"
 #include "device/vectors.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct scatter_job {
@@ -28,9 +27,9 @@ struct scatter_job {
     size_t shares, rows;        /* and the rows of each but the last */
     size_t batch;               /* rows that are added at once */
     size_t groups;              /* of a task that lowers */
-    struct scratch scratch;     /* has what follows */
+    struct scratch scratch;     /* has planes[] and counts[] */
     uint64_t *planes;           /* [shares][planes][stride] */
-    uint32_t *counts;           /* [shares][groups + 1]: how many rows */
+    uint32_t *counts;           /* [shares][s->count + 1]: how many rows */
     int outside;                /* an id is outside of all groups */
 };
 
@@ -161,7 +160,8 @@ static void add_share(void *context, size_t nth, unsigned worker) {
 
 /* ---- Lowering ------------------------------------------------------------------------------- */
 
-/* Merges a group's columns of all shares into those of the first one; returns how many rows it has. */
+/* Merges a group's columns of all shares into those of the first one; returns how many rows it has. Padding is copied, too, as
+ * merges read whole vectors. */
 static size_t merge_shares(const struct scatter_job *job, size_t group) {
     const struct blocks *a = job->r->a;
     const struct share into = share_of(job, 0);
@@ -216,7 +216,7 @@ static void lower_task(void *context, size_t task, unsigned worker) {
     size_t first = begin;
     for (size_t group = begin; group < end; group++) {
         const size_t n = merge_shares(job, group), at = (group - first) * job->width;
-        for (size_t i = 0; i < job->width && job->r->counts; i++)
+        for (size_t i = 0; i < job->width && a->counts; i++)
             h->value[3][at + i] = (double)n;
         if (n > 0 && at + 2 * job->width <= a->width) continue; /* there is room for one more */
         lower_groups(job, h, first, group - first + (n > 0));
@@ -260,10 +260,10 @@ static int masks_rows(const struct shaped *s) {
     return 1;
 }
 
-/* Returns the bytes of a column's state that most rows change. */
-static size_t busy_bytes(const struct blocks *a) {
+/* Returns the bytes of a column that most rows touch: the planes that they change, or at least an element. */
+static size_t touched_bytes(const struct blocks *a) {
     size_t bytes = 0;
-    for_forms(f, a) bytes += (size_t)form_of(a, f)->busy * form_of(a, f)->lane;
+    for_forms(f, a) bytes += (size_t)form_of(a, f)->changed * form_of(a, f)->lane;
     return bytes > a->element ? bytes : a->element;
 }
 
@@ -279,12 +279,12 @@ static size_t shares_of(const struct scattered *r, unsigned threads) {
 
 int scattered_suits(const struct scattered *r, unsigned threads) {
     const struct shaped *s = r->s;
-    const size_t shares = shares_of(r, threads), state = busy_bytes(r->a),
-                 busy = unit_of(r) * state, wide = (busy + SCATTERED_ROW - 1) / SCATTERED_ROW;
+    const size_t shares = shares_of(r, threads), state = touched_bytes(r->a),
+                 touched = unit_of(r) * state, wide = (touched + SCATTERED_ROW - 1) / SCATTERED_ROW;
     return r->a->total == 1 && has_neighbours(r) && masks_rows(s) &&
-           (wide == 1 || (busy <= SCATTERED_MOST && state <= 2 * r->a->element)) &&
+           (wide == 1 || (touched <= SCATTERED_MOST && state <= 2 * r->a->element)) &&
            s->count <= s->n / SCATTERED_ROWS / wide / shares &&
-           s->count * busy <= SCATTERED_BYTES / wide / shares &&
+           s->count * touched <= SCATTERED_BYTES / wide / shares &&
            s->count * unit_of(r) * r->a->planes <= SCATTERED_PLANES / sizeof(uint64_t) / shares &&
            (state <= SCATTERED_STATE || array_bytes(r) >= SCATTERED_LARGE) && !s->sorted &&
            !cpu_ids_look_sorted(s);

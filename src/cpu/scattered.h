@@ -12,7 +12,6 @@ struct scattered {
     struct blocks *a;
     const struct shaped *s;
     ptrdiff_t x_row, y_row; /* bytes from one row to the next */
-    int counts;             /* values depend on how many elements a result has */
 };
 
 /* Returns whether this way is for the problem: the states of all groups fit, and there are rows enough. */

@@ -141,33 +141,25 @@
 
 /* ---- Vectors of groups: scattered.c --------------------------------------------------------- */
 
-/* Rows are added as they come where each changes so many bytes of states at most, and all states together have so many, which
- * stay in the caches, with room for all their planes; and where a group has so many rows of each share, on average. Rows that
- * change up to SCATTERED_MOST bytes, of states that are at most twice as long as elements, need so much more rows and caches. */
-#define SCATTERED_ROW    512
-#define SCATTERED_MOST   1024
-#define SCATTERED_BYTES  ((size_t)32 << 20)
-#define SCATTERED_PLANES (3 * SCATTERED_BYTES)
-#define SCATTERED_ROWS   16
-/* Columns whose states change in more bytes, as those of variances, pay in large arrays only. */
-#define SCATTERED_STATE 16
-/* Such an array's bytes, and those of a worker's share, at least. */
-#if defined(TALLY_DEBUG) /* so that small tests have these, too */
+/* Conditions for adding rows as they come, measured by bench/shapes.py and over 500 shapes on Zen 5. */
+#define SCATTERED_ROW    512  /* most bytes of states that a row touches */
+#define SCATTERED_MOST   1024 /* the same where states are at most two elements long */
+#define SCATTERED_BYTES  ((size_t)32 << 20)    /* most bytes of states that rows touch: caches */
+#define SCATTERED_PLANES (3 * SCATTERED_BYTES) /* most bytes of all planes */
+#define SCATTERED_ROWS   16                    /* least rows of a group and share, on average */
+#define SCATTERED_STATE  16                    /* most bytes of a column that a row touches ... */
+#if defined(TALLY_DEBUG)                       /* so that small tests take these ways, too */
 #define SCATTERED_LARGE 1
 #define SCATTERED_SHARE 1
 #else
-#define SCATTERED_LARGE ((size_t)24 << 20)
-#define SCATTERED_SHARE ((size_t)1 << 18)
+#define SCATTERED_LARGE ((size_t)24 << 20) /* ... but for arrays of so many bytes and more */
+#define SCATTERED_SHARE ((size_t)1 << 18)  /* least bytes of a worker's share */
 #endif
-/* Tasks that lower the groups. */
-#define SCATTERED_TASKS 64
-/* Rows that are added at once, and their bytes, at most. */
-#define SCATTERED_BATCH       256
-#define SCATTERED_BATCH_BYTES ((size_t)16 << 10)
-/* How far ahead rows are asked for, in bytes of lanes of their columns, as among accesses of states no processor does so by
- * itself; and states, in rows. */
-#define EACH_AHEAD        8192
-#define EACH_STATES_AHEAD 6
+#define SCATTERED_TASKS       64                 /* tasks that lower groups */
+#define SCATTERED_BATCH       256                /* most rows that are added at once, ... */
+#define SCATTERED_BATCH_BYTES ((size_t)16 << 10) /* ... and most bytes */
+#define EACH_AHEAD            8192 /* how far rows are prefetched, in bytes of plane lanes */
+#define EACH_STATES_AHEAD     6    /* how far states are prefetched, in rows */
 
 /* ---- Groups: groups.c ----------------------------------------------------------------------- */
 

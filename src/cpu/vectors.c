@@ -43,7 +43,6 @@ struct job {
     ptrdiff_t x_row, y_row, x_step, y_step; /* strides of rows and of columns, in elements */
     int gathers;
     size_t tile_rows;
-    int counts; /* values depend on how many elements a result has */
     size_t cuts,
         weight;         /* tasks that share the rows of a block of columns, and the weight of one */
     size_t all;         /* the weight of all parts */
@@ -188,7 +187,7 @@ static struct block block_of(const struct job *job, const struct columns *c, siz
 
 static void count_elements(const struct job *job, struct block_worker *h, size_t at, size_t width,
                            size_t n) {
-    for (size_t i = 0; i < width && job->counts; i++)
+    for (size_t i = 0; i < width && job->a.counts; i++)
         h->value[3][at + i] = (double)n;
 }
 
@@ -330,7 +329,7 @@ int cpu_takes_vectors(const struct shaped *s) {
            magnitude(s->kept[s->keeps - 1].x) < magnitude(s->reduced[0].x);
 }
 
-/* Returns whether columns of planes can do the problem. */
+/* Returns whether columns of planes can do the problem. (With a mask, by_scattering() alone does: others take parts of rows.) */
 static int has_planes(struct job *job) {
     const struct shaped *s = job->s;
     return !problem_has(s->p, MONOID_TREE) && s->n < (size_t)1 << 31 && block_plan_forms(&job->a);
@@ -362,7 +361,6 @@ static void plan_columns(struct job *job) {
     if (job->tile_rows < 8) job->tile_rows = 8;
     a->tile = job->gathers ? job->tile_rows * width : 0;
     a->total = job->s->vectors / length * a->blocks;
-    job->counts = a->counts || (a->forms & FORM_BIT(FORM_WIDE)) != 0;
 }
 
 /* Cuts the rows into tasks where there are few blocks of columns. */
@@ -446,11 +444,8 @@ static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **
     plan_columns(job); /* without an order; by_planes() plans anew */
     struct blocks a = job->a;
     const ptrdiff_t element = (ptrdiff_t)a.element;
-    const struct scattered r = {.a = &a,
-                                .s = job->s,
-                                .x_row = job->x_row * element,
-                                .y_row = job->y_row * element,
-                                .counts = job->counts};
+    const struct scattered r = {
+        .a = &a, .s = job->s, .x_row = job->x_row * element, .y_row = job->y_row * element};
     if (job->s->cut != TALLY_GROUPS || job->gathers || !scattered_suits(&r, d->threads)) return 0;
     a.absolute = 0; /* a row's number is its index */
     *status = TALLY_OK;
@@ -463,7 +458,7 @@ static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **
         *todo = a.todo;
         return 1;
     }
-    *status = TALLY_OK; /* the sort says which id is outside of all groups */
+    *status = TALLY_OK; /* the sort says which id is outside of all groups, or needs less memory */
     return 0;
 }
 

@@ -58,6 +58,7 @@ def sums(g, low, high):
     at = g.integers(54, 110, COUNT)
     e = np.ldexp(s * g.uniform(-1, 1, COUNT), -at) * (g.integers(0, 3, COUNT) > 0)
     b = np.ldexp(np.abs(s) * g.uniform(0, 1, COUNT), -g.integers(30, 120, COUNT)) * (g.integers(0, 3, COUNT) > 0)
+    b = np.where(g.integers(0, 16, COUNT) == 0, 2.0**-1074, b)  # which a division makes 0
     return s, e, b
 
 
