@@ -30,7 +30,7 @@ ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
     return error;
 }
 
-/* Whether fused() is one instruction. */
+/* HAS_FMA is 1 if the processor computes fused() by one instruction, and not in the C library. */
 #if defined(__FMA__) || defined(__aarch64__)
 #define HAS_FMA 1
 #else

@@ -70,7 +70,7 @@
 
 /* Does what comes last for rows [r0, r1) of the step at column c: `p` is the row's elements. Those of a last step that
  * is not whole are copied first and filled up. What is asked for ahead: the same columns of the next rows; where there
- * are none, the next columns. Rows that are row_ahead apart have loads of their own each, where registers suffice: a processor
+ * are none, the next columns. Rows that are far apart have loads of their own each, where registers suffice: a processor
  * tells its streams apart by the instructions that read them. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
@@ -104,7 +104,7 @@ _Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                LEFT * sizeof(element), STEP * sizeof(element), (char *)(some), step)
 
-/* Returns where rows lie, and in *step how row_ahead apart; a step takes `whole` bytes of each, and
+/* Returns where rows lie, and in *step how far apart; a step takes `whole` bytes of each, and
  * `bytes` are left. If they are shorter than a step, it is a copy filled up with zeros. */
 ALWAYS_INLINE const char *whole_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t bytes,
                                      size_t whole, char *copy, ptrdiff_t *step) {

@@ -197,7 +197,7 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
     INDEX_KERNEL(least, name, element, type, vector, VECTORS, FLOATING, 0)                         \
     INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)
 
-/* Of elements that are bits is_single: lanes are as wide as those of keys, what is above an element's bits is nobody's. */
+/* Of elements that are bits alone: lanes are as wide as those of keys, what is above an element's bits is nobody's. */
 #define WORD_KERNELS(name, element, type, vector, VECTORS)                                         \
     WORD_KERNEL(and, name, element, type, vector, VECTORS, word[k] &= v)                           \
     WORD_KERNEL(or, name, element, type, vector, VECTORS, word[k] |= v)                            \

@@ -52,7 +52,7 @@ struct adder {
     uint64_t *columns;
 };
 
-/* What adds to a share. */
+/* All forms of the problem: a row that is added to a share is added to the columns of each. */
 struct adders {
     size_t count;
     struct adder of[FORMS];

@@ -87,10 +87,10 @@ def test_sums_of_vectors_are_exact(device):
             assert got[5 * g + c] == float(sum((Fraction(float(v)) for v in x[ids == g, c]), Fraction(0)))
 
 
-def outcome(problem, shape, x, count, dev):
+def outcome(problem, shape, x, y, count, dev):
     """The results, and the line about the first that does not exist."""
     try:
-        return t.run(problem, shape, x, None, count, dev)[0], None
+        return t.run(problem, shape, x, y, count, dev)[0], None
     except t.Failed as failed:
         return failed.out[0], failed.line
 
@@ -102,12 +102,18 @@ def test_groups_taken_as_they_come(columns, threads):
     leave some out. Rows that have been brought into the order of their groups are segments, with the same bits."""
     rng, py = np.random.default_rng([SEED, columns, threads]), random.Random(f"{SEED} {columns} {threads}")
     dev = t.open_device(f"cpu:threads={threads}")
-    for type, op in [("f32", "sum"), ("f32", "argmax"), *[("f32", "var")] * (columns == 16),
+    for problem in py.sample([p for type in t.TYPES for p in problems(type)], 12):
+        x, y = (elements(problem.type, (500, columns), rng, py.choice(KINDS)) for _ in "xy")
+        turn, ids = slice(None, None, py.choice([1, -1])), rng.integers(-1, 9, 500)
+        places = [np.flatnonzero(ids == g) for g in range(9)]
+        case(problem, x[turn], 0, places, t.groups_shape(500, ids, 9, None, True), dev, y[turn], of_groups=True)
+    for type, op in [("f32", "sum"), ("f32", "argmax"), ("f32", "dot"), *[("f32", "var")] * (columns == 16),
                      *py.sample([(type, op) for type in ("f16", "f32", "f64", "i8", "i32", "i64", "bf16")
                                  for op in ("sum", "mean", "max", "argmin", "norm1", "sumsq", "nonzero")], 8)]:
         problem = t.Problem(op, type)
         rows = -(-((25 if op == "var" else 2) << 20) // (columns * t.SIZE[type])) + py.randrange(100)
         x = elements(type, (rows, columns), rng, py.choice(["tame", "wild", "special", "small"]))[::py.choice([1, -1])]
+        y = elements(type, x.shape, rng, "tame")[::py.choice([1, -1])] if problem.two() else None
         ids = rng.integers(-1, 9, rows)
         ids[rng.integers(0, rows):] = 3  # a run
         ids[ids == 5] = 6  # one group is empty
@@ -116,9 +122,9 @@ def test_groups_taken_as_they_come(columns, threads):
         groups = ids if shown is None else np.where(shown, ids, -1)
         order = np.argsort(np.where(groups < 0, 9, groups), kind="stable")
         starts = np.searchsorted(groups[order][:np.count_nonzero(groups >= 0)], np.arange(10))
-        there = np.ascontiguousarray(x[order])
-        got, line = outcome(problem, t.along(x, 0, t.groups_shape(rows, ids, 9, None, True), mask=mask), x, 9 * columns, dev)
-        want, same = outcome(problem, t.along(there, 0, t.segments_shape(rows, starts)), there, 9 * columns, dev)
+        there, other = np.ascontiguousarray(x[order]), None if y is None else np.ascontiguousarray(y[order])
+        got, line = outcome(problem, t.along(x, 0, t.groups_shape(rows, ids, 9, None, True), y, mask), x, y, 9 * columns, dev)
+        want, same = outcome(problem, t.along(there, 0, t.segments_shape(rows, starts), other), there, other, 9 * columns, dev)
         if op.startswith("arg"):  # the number of a row, where a segment has that of an element
             at = np.minimum(np.repeat(starts[:-1], columns) + want.astype(np.int64), rows - 1)
             want = np.where(np.repeat(np.diff(starts), columns) > 0, order[at], want)
