@@ -19,7 +19,7 @@
 /* A queue's caches: kernels that were found (programs.c), and columns' tiles that were laid out (columns.c). */
 enum { CACHE_KERNELS, CACHE_COLUMNS, QUEUE_CACHES };
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */
-#define SORT_KERNELS  4 /* of kernels/sort.cu */
+#define SORT_KERNELS  6 /* of kernels/sort.cu */
 
 /* Of whole arrays: `reduce` and, where there is one, `alone`; of the canonical tree `leaves` and `nodes`, and the same
  * two for the trees of many rows (row_trees.h). */

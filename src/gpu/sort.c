@@ -58,6 +58,12 @@ static bool sorts_tiles(const struct queue *queue) {
     return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
 }
 
+/* Returns how many bits of the ids a pass may sort n elements by. */
+static unsigned bits_of_pass(const struct queue *queue, uint64_t n) {
+    if (!sorts_tiles(queue)) return SORT_THREAD_BITS(queue->block);
+    return n <= SORT_NEAR ? SORT_TILE_BITS : SORT_FAR_BITS;
+}
+
 /* Returns the grid that sorts n elements. */
 static unsigned grid_for(const struct queue *queue, uint64_t n) {
     const unsigned units = queue_units(queue);
@@ -75,12 +81,12 @@ unsigned sort_looks_grid(const struct queue *queue, uint64_t n) {
 
 /* Returns whether the sort has to make the ids that it begins with. */
 static bool makes_keys(const struct sort_layout *o, const struct shaped *s) {
-    return o->compacts || s->mask || !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
+    return o->compacts || s->mask || type_size(s->ids_type) < 4;
 }
 
 void sort_lay_out(const struct queue *queue, const struct shaped *s, struct sort_layout *o,
                   struct area *area) {
-    const unsigned most = sorts_tiles(queue) ? SORT_TILE_BITS : SORT_THREAD_BITS(queue->block);
+    const unsigned most = bits_of_pass(queue, o->n);
     const size_t count = o->compacts ? 1 : s->count; /* ids are below it */
     const unsigned bits = count > 0 ? bits_for((uint64_t)count - 1) : 0;
     if (!o->is_wanted) return;
@@ -102,15 +108,26 @@ void sort_lay_out(const struct queue *queue, const struct shaped *s, struct sort
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static const char *const names[SORT_KERNELS] = {"keys", "count", "scan", "scatter"};
-enum { KEYS, COUNT, SCAN, SCATTER };
+enum { KEYS, COUNT, SCAN, SCATTER, SCATTER_32, SCATTER_64 };
+static const char *const names[SORT_KERNELS] = {
+    [KEYS] = "keys",       [COUNT] = "count",           [SCAN] = "scan",
+    [SCATTER] = "scatter", [SCATTER_32] = "scatter_32", [SCATTER_64] = "scatter_64"};
+
+/* Returns which kernel moves what a sort carries. */
+static unsigned scatter_for(const struct queue *queue, const struct sort_plan *sort) {
+    if (!sorts_tiles(queue) || sort->arrays > 1) return SCATTER;
+    return sort->width == 32 ? SCATTER_32 : sort->width == 64 ? SCATTER_64 : SCATTER;
+}
 
 tally_status sort_prepare(struct queue *queue) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *found[SORT_KERNELS] = {0};
+    const char *own[SORT_KERNELS];
     if (queue->sort[0]) return TALLY_OK;
+    for (unsigned i = 0; i < SORT_KERNELS; i++)
+        own[i] = i <= SCATTER || sorts_tiles(queue) ? names[i] : NULL;
     tally_status s = program_build_plain(queue, "sort.cu", &program);
-    if (s == TALLY_OK) s = program_find(queue, program, names, SORT_KERNELS, found);
+    if (s == TALLY_OK) s = program_find(queue, program, own, SORT_KERNELS, found);
     if (s == TALLY_OK) memcpy(queue->sort, found, sizeof found);
     return s;
 }
@@ -153,6 +170,7 @@ tally_status sort_enqueue(struct queue *queue, const struct parts_call *c,
             sort.to[a] = o->carried[a][to];
         }
         if (pass == 0 && !has_keys) sort.keys = 0;
+        sort.wide_ids = pass == 0 && !has_keys && type_size(c->s->ids_type) == 8;
         const struct gpu_argument making[] = {BUFFER(c->ids),  BUFFER(c->mask), BUFFER(offsets),
                                               BUFFER(c->work), VALUE(*plan),    VALUE(sort)};
         const struct gpu_argument counting[] = {BUFFER(c->ids), BUFFER(c->work), VALUE(*plan),
@@ -168,7 +186,8 @@ tally_status sort_enqueue(struct queue *queue, const struct parts_call *c,
         if (s == TALLY_OK)
             s = api->launch(queue->gpu, queue->sort[SCAN], digits, queue->block, scanning, 3);
         if (s == TALLY_OK)
-            s = api->launch(queue->gpu, queue->sort[SCATTER], grid, queue->block, moving, 6);
+            s = api->launch(queue->gpu, queue->sort[scatter_for(queue, &sort)], grid, queue->block,
+                            moving, 6);
     }
     return s;
 }

@@ -12,8 +12,8 @@
  * warp's lanes find by votes which of them have equal digits, so that each lane knows its place among these; counts a
  * warp of each digit say what comes before the warp's.
  *
- * keys: before the first pass, the ids of elements as numbers of 32 bits, where they are not such, or where there is a
- * mask.
+ * keys: before the first pass, the ids of elements as numbers of 32 bits, where they have fewer bits, or where there is a
+ * mask. Ids of 64 bits are read as they are.
  *
  * Elsewhere a worker is a thread, which moves its elements one after another.
  */
@@ -100,10 +100,17 @@ KERNEL keys(const GLOBAL u8 *ids, const GLOBAL u8 *mask, const GLOBAL u8 *offset
     }
 }
 
-/* Returns the ids before a pass; those from sort.most on are of elements that are left out. */
-__device__ const GLOBAL u32 *keys_of(const GLOBAL u8 *ids, const GLOBAL u64 *work,
-                                     const sort_plan *s) {
-    return (const GLOBAL u32 *)(s->keys ? (const GLOBAL u8 *)(work + s->keys) : ids);
+/* Returns the ids before a pass, of 64 bits where sort.wide_ids; those from sort.most on are of elements that are left
+ * out. */
+__device__ const GLOBAL u8 *keys_of(const GLOBAL u8 *ids, const GLOBAL u64 *work,
+                                    const sort_plan *s) {
+    return s->keys ? (const GLOBAL u8 *)(work + s->keys) : ids;
+}
+
+/* Returns the id at place j, or NO_KEY. */
+__device__ u32 key_at(const GLOBAL u8 *keys, const sort_plan *s, u64 j) {
+    const u64 key = s->wide_ids ? ((const GLOBAL u64 *)keys)[j] : ((const GLOBAL u32 *)keys)[j];
+    return key < s->most ? (u32)key : NO_KEY;
 }
 
 PURE u32 digit_of(const sort_plan *s, u32 key) {
@@ -122,25 +129,31 @@ __device__ void fill_last_pack(GLOBAL u64 *work, const sort_plan *s, u64 n) {
 #define ROWS ((BLOCK + ROW - 1) / ROW)
 
 /* Returns the sum of the values of all threads before this one; *total becomes that of all threads.
- * `part` has BLOCK + ROWS places. */
+ * `part` has ROW * ROWS + ROWS places. */
 INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
     u64 before = 0;
     part[threadIdx.x] = own;
     __syncthreads();
     if (threadIdx.x < ROWS) {
-        u64 sum = 0;
-        for (u32 t = ROW * threadIdx.x; t < ROW * threadIdx.x + ROW && t < BLOCK; t++) {
-            const u64 one = part[t];
-            part[t] = sum;
-            sum += one;
+        SHARED u64 *row = part + ROW * threadIdx.x;
+        u64 one[ROW], sum = 0;
+        UNROLL
+        for (u32 t = 0; t < ROW; t++)
+            one[t] = ROW * threadIdx.x + t < BLOCK ? row[t] : 0;
+        UNROLL
+        for (u32 t = 0; t < ROW; t++) {
+            row[t] = sum;
+            sum += one[t];
         }
-        part[BLOCK + threadIdx.x] = sum;
+        part[ROW * ROWS + threadIdx.x] = sum;
     }
     __syncthreads();
     *total = 0;
+    UNROLL
     for (u32 r = 0; r < ROWS; r++) {
-        before += r < threadIdx.x / ROW ? part[BLOCK + r] : 0;
-        *total += part[BLOCK + r];
+        const u64 one = part[ROW * ROWS + r];
+        before += r < threadIdx.x / ROW ? one : 0;
+        *total += one;
     }
     before += part[threadIdx.x];
     __syncthreads();
@@ -150,7 +163,7 @@ INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
 /* Turns a digit's counts, one a worker, into the sums of those before each, and writes their total; by a block for each
  * digit. */
 KERNEL scan(GLOBAL u64 *work, u64 workers, const sort_plan plan) {
-    __shared__ u64 part[BLOCK + ROWS];
+    __shared__ u64 part[ROW * ROWS + ROWS];
     wait_for_earlier();
     GLOBAL u64 *count = work + plan.counts + blockIdx.x * workers;
     const u64 each = (workers + BLOCK - 1) / BLOCK, first = threadIdx.x * each;
@@ -168,6 +181,12 @@ KERNEL scan(GLOBAL u64 *work, u64 workers, const sort_plan plan) {
 }
 
 #if CPU_SHAPED(BLOCK) || defined(__OPENCL_VERSION__)
+#define SORTS_TILES 0
+#else
+#define SORTS_TILES 1
+#endif
+
+#if !SORTS_TILES
 
 /* ---- A thread is a worker ----------------------------------------------------------------------------- */
 
@@ -189,12 +208,13 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
     const even_share s = even_share_of(
         places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x, (u64)gridDim.x * BLOCK);
     GLOBAL u64 *count = work + sort.counts + s.worker;
-    const GLOBAL u32 *key = keys_of(ids, work, &sort);
+    const GLOBAL u8 *keys = keys_of(ids, work, &sort);
     for (u32 d = 0; d < 1u << sort.bits; d++)
         count[d * s.workers] = 0;
     for (u64 j = s.from; j < s.to; j++) {
-        if (key[j] < sort.most)
-            count[digit_of(&sort, key[j]) * s.workers]++;
+        const u32 key = key_at(keys, &sort, j);
+        if (key != NO_KEY)
+            count[digit_of(&sort, key) * s.workers]++;
         else if (!sort.keys && !plan.skip_outside)
             note_least(&work[PARTS_BAD], j);
     }
@@ -214,7 +234,7 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
     const even_share s = even_share_of(
         places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x, (u64)gridDim.x * BLOCK);
     GLOBAL u64 *next_place = work + sort.counts + s.worker;
-    const GLOBAL u32 *key = keys_of(ids, work, &sort);
+    const GLOBAL u8 *keys = keys_of(ids, work, &sort);
     u64 before = 0;
     for (u32 d = 0; d < 1u << sort.bits; d++) {
         if (sort.starts && s.worker == 0 && d <= plan.rows.count) work[sort.starts + d] = before;
@@ -228,9 +248,10 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
         fill_last_pack(work, &sort, before);
     }
     for (u64 j = s.from; j < s.to; j++) {
-        if (key[j] >= sort.most) continue;
-        const u64 to = next_place[digit_of(&sort, key[j]) * s.workers]++;
-        if (sort.keys_to) ((GLOBAL u32 *)(work + sort.keys_to))[to] = key[j];
+        const u32 key = key_at(keys, &sort, j);
+        if (key == NO_KEY) continue;
+        const u64 to = next_place[digit_of(&sort, key) * s.workers]++;
+        if (sort.keys_to) ((GLOBAL u32 *)(work + sort.keys_to))[to] = key;
         for (u32 a = 0; a == 0 || a < sort.arrays; a++)
             store_bits((GLOBAL u8 *)(work + sort.to[a]), sort.width, (i64)to,
                        carried(x, y, work, &plan, &sort, a, j));
@@ -242,28 +263,14 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 /* ---- A block is a worker ------------------------------------------------------------------------------ */
 
 #define DIGITS (1u << SORT_TILE_BITS)
-#define HALF   (DIGITS / 2)
 #define EACH   SORT_EACH(BLOCK)
 #define TILE   (BLOCK * EACH)
 #define WARPS  ((BLOCK + WARP - 1) / WARP)
 #define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
-/* Words of 32 bits: first the warps' counts, with those of digits d and d + HALF in one word; then
- * a tile's keys or elements. */
-#define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)
 
 /* Returns the tiles of a worker's share, whose numbers begin at blockIdx.x times this. */
 PURE u64 tiles_of(u64 n, u64 workers) {
     return ((n + TILE - 1) / TILE + workers - 1) / workers;
-}
-
-/* Loads the keys at places 0, step, 2 * step, ... below `many`; NO_KEY where something is left out, and behind them. */
-INLINED void load_keys(const GLOBAL u32 *from, u32 most, u32 many, u32 step, u32 *key) {
-    UNROLL
-    for (u32 k = 0; k < EACH; k++)
-        key[k] = k * step < many ? from[k * step] : NO_KEY;
-    UNROLL
-    for (u32 k = 0; k < EACH; k++)
-        key[k] = key[k] < most ? key[k] : NO_KEY;
 }
 
 /* Returns how many of a tile's places from `first` on are below n. */
@@ -271,10 +278,35 @@ PURE u32 places_left(u64 n, u64 first) {
     return first >= n ? 0 : n - first < TILE ? (u32)(n - first) : TILE;
 }
 
+/* Loads the keys at places first, first + step, first + 2 * step, ... of a tile, as far as they are below n; NO_KEY where
+ * something is left out, and behind them. */
+INLINED void load_keys(const GLOBAL u8 *keys, const sort_plan *s, u64 n, u64 first, u32 step,
+                       u32 *key) {
+    const u32 many = places_left(n, first);
+    if (s->wide_ids) {
+        const GLOBAL u64 *from = (const GLOBAL u64 *)keys + first;
+        u64 id[EACH];
+        UNROLL
+        for (u32 k = 0; k < EACH; k++)
+            id[k] = k * step < many ? from[k * step] : NO_KEY;
+        UNROLL
+        for (u32 k = 0; k < EACH; k++)
+            key[k] = id[k] < s->most ? (u32)id[k] : NO_KEY;
+    } else {
+        const GLOBAL u32 *from = (const GLOBAL u32 *)keys + first;
+        UNROLL
+        for (u32 k = 0; k < EACH; k++)
+            key[k] = k * step < many ? from[k * step] : NO_KEY;
+        UNROLL
+        for (u32 k = 0; k < EACH; k++)
+            key[k] = key[k] < s->most ? key[k] : NO_KEY;
+    }
+}
+
 KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, const sort_plan sort) {
     __shared__ u32 tally[DIGITS];
     wait_for_earlier();
-    const GLOBAL u32 *from = keys_of(ids, work, &sort);
+    const GLOBAL u8 *keys = keys_of(ids, work, &sort);
     const u32 checks = !sort.keys && !plan.skip_outside; /* no other kernel has checked the ids */
     const u64 n = places(work, &plan, &sort), tiles = tiles_of(n, gridDim.x);
     for (u32 d = threadIdx.x; d < 1u << sort.bits; d += BLOCK)
@@ -283,8 +315,7 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
     for (u64 t = blockIdx.x * tiles; t < blockIdx.x * tiles + tiles && t * TILE < n; t++) {
         u32 key[EACH];
         u32 lacks = 0;
-        const u64 at = t * TILE + threadIdx.x;
-        load_keys(from + at, sort.most, places_left(n, at), BLOCK, key);
+        load_keys(keys, &sort, n, t * TILE + threadIdx.x, BLOCK, key);
         UNROLL
         for (u32 k = 0; k < EACH; k++)
             if (key[k] != NO_KEY)
@@ -293,7 +324,7 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
                 lacks = 1;
         if (lacks && checks)
             for (u64 j = t * TILE + threadIdx.x; j < n && j < (t + 1) * TILE; j += BLOCK)
-                if (from[j] >= sort.most) note_least(&work[PARTS_BAD], j);
+                if (key_at(keys, &sort, j) == NO_KEY) note_least(&work[PARTS_BAD], j);
     }
     __syncthreads();
     for (u32 d = threadIdx.x; d < 1u << sort.bits; d += BLOCK)
@@ -308,11 +339,11 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
                           u32 *all) {
     u32 peers = __ballot_sync(FULL_WARP, is_there);
     UNROLL
-    for (u32 b = 0; b < SORT_TILE_BITS; b++)
-        if (b < bits) {
-            const u32 has = digit >> b & 1, others = __ballot_sync(FULL_WARP, has);
-            peers &= has ? others : ~others;
-        }
+    for (u32 b = 0; b < SORT_TILE_BITS; b++) {
+        if ((b == 5 || b == 7) && b >= bits) break; /* (a test of each bit takes longer) */
+        const u32 has = digit >> b & 1, others = __ballot_sync(FULL_WARP, has);
+        peers &= has ? others : ~others;
+    }
     *before = (u32)__popc(peers & ((1u << threadIdx.x % WARP) - 1));
     *all = (u32)__popc(peers);
 }
@@ -335,83 +366,102 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
 }
 #endif
 
-/* Makes after[d] the place of the share's first element with digit d. Block 0 notes where groups
- * begin, if they are digits, and the number of elements. */
-INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan *s,
-                         SHARED u64 *after, SHARED u64 *part) {
+/* Sets place[k] to where the share's first element with the thread's k-th digit goes. Block 0 notes where groups begin, if
+ * they are digits, and the number of elements. */
+INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan *s, u64 *place,
+                         SHARED u64 *part) {
     const u32 digits = 1u << s->bits;
-    u64 sum = 0, total;
-    for (u32 k = 0; k < OWN; k++) {
-        const u32 d = threadIdx.x * OWN + k;
-        sum += d < digits ? work[s->totals + d] : 0;
-    }
-    u64 before = sum_before(sum, part, &total);
-    for (u32 k = 0; k < OWN; k++) {
-        const u32 d = threadIdx.x * OWN + k;
-        if (d >= digits) break;
-        after[d] = before + work[s->counts + (u64)d * gridDim.x + blockIdx.x];
-        if (s->starts && blockIdx.x == 0 && d <= p->rows.count) work[s->starts + d] = before;
-        before += work[s->totals + d];
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        if (s->starts && p->rows.count >= digits) work[s->starts + digits] = total;
-        if (s->pass == 0) work[PARTS_TOTAL] = total;
-        fill_last_pack(work, s, total);
-    }
-    __syncthreads();
-}
-
-/* Turns the warps' counts of each digit into the sums over the warps before, and first[d] into the
- * place in the tile where digit d begins. own[k] becomes the count of the thread's k-th digit.
- * Returns the count of all. */
-INLINED u32 sum_up_tile(SHARED u32 *counts, SHARED u32 *first, SHARED u64 *part, u32 digits,
-                        u32 *own) {
-    u64 sum = 0, total;
+    u64 own[OWN], sum = 0, total;
     UNROLL
     for (u32 k = 0; k < OWN; k++) {
         const u32 d = threadIdx.x * OWN + k;
-        own[k] = 0;
-        for (u32 w = 0; w < WARPS && d < digits; w++)
-            own[k] += counts[w * HALF + d % HALF] >> 16 * (d / HALF) & 0xffffu;
+        own[k] = d < digits ? work[s->totals + d] : 0;
+        place[k] = d < digits ? work[s->counts + (u64)d * gridDim.x + blockIdx.x] : 0;
         sum += own[k];
     }
     u64 before = sum_before(sum, part, &total);
     UNROLL
     for (u32 k = 0; k < OWN; k++) {
         const u32 d = threadIdx.x * OWN + k;
-        if (d < digits) first[d] = (u32)before;
+        place[k] += before;
+        if (s->starts && blockIdx.x == 0 && d < digits && d <= p->rows.count)
+            work[s->starts + d] = before;
         before += own[k];
     }
-    for (u32 i = threadIdx.x; i < HALF; i += BLOCK) { /* both digits of a word at once */
-        u32 sums = 0;
-        for (u32 w = 0; w < WARPS; w++) {
-            const u32 one = counts[w * HALF + i];
-            counts[w * HALF + i] = sums;
-            sums += one;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        if (s->starts && p->rows.count >= digits) work[s->starts + digits] = total;
+        if (s->pass == 0) work[PARTS_TOTAL] = total;
+        fill_last_pack(work, s, total);
+    }
+}
+
+/* Sets at[k] to how many keys with the digit of the lane's k-th one come before it in the warp's part of the tile. `counts`,
+ * the warp's own of each digit, become those of the whole part. */
+INLINED void rank_keys(const sort_plan *s, const u32 *key, u32 lanes, SHARED u16 *counts,
+                       SHARED u32 *votes, u32 *at) {
+    for (u32 d = threadIdx.x % WARP; d < 1u << s->bits; d += lanes)
+        counts[d] = 0;
+    SYNC_WARP();
+    UNROLL
+    for (u32 k = 0; k < EACH; k++) {
+        const u32 d = digit_of(s, key[k]);
+        u32 before, all;
+        rank_in_warp(d, key[k] != NO_KEY, s->bits, votes, &before, &all);
+        const u32 known = counts[d];
+        at[k] = known + before;
+        SYNC_WARP();
+        if (before == 0 && key[k] != NO_KEY) counts[d] = (u16)(known + all);
+        SYNC_WARP();
+    }
+}
+
+/* Turns the warps' counts of each digit into the places in the tile where each warp's keys with it begin. after[d] becomes
+ * what is to be added to the place of a key with digit d for its destination, and place[] where those of the next tile go.
+ * Returns the number of all keys. */
+INLINED u32 place_digits(SHARED u16 *counts, SHARED u64 *after, SHARED u64 *part, u32 digits,
+                         u64 *place) {
+    u32 own[OWN];
+    u64 sum = 0, total;
+    __syncthreads();
+    UNROLL
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 d = threadIdx.x * OWN + k;
+        own[k] = 0;
+        UNROLL
+        for (u32 w = 0; w < WARPS; w++)
+            own[k] += d < digits ? counts[w * DIGITS + d] : 0;
+        sum += own[k];
+    }
+    u64 before = sum_before(sum, part, &total);
+    UNROLL
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 d = threadIdx.x * OWN + k;
+        u32 next = (u32)before;
+        if (d < digits) {
+            UNROLL
+            for (u32 w = 0; w < WARPS; w++) {
+                const u32 one = counts[w * DIGITS + d];
+                counts[w * DIGITS + d] = (u16)next;
+                next += one;
+            }
+            after[d] = place[k] - before;
         }
+        place[k] += own[k];
+        before += own[k];
     }
     __syncthreads();
     return (u32)total;
 }
 
-/* Returns the destination of the tile's place i. after[d] is the number to add for digit d, and
- * digit_at the digits of the tile's places. */
-__device__ u64 place_after(const SHARED u64 *after, const SHARED u16 *digit_at, u32 i) {
-    return after[digit_at[i]] + i;
-}
-
-/* Moves the carried values of array a from their places before the pass to those after it: from
- * registers to the places `at` in the tile, and from there to their destinations. Elements of 64
- * bits go in halves. */
-INLINED void move(const GLOBAL u8 *x, GLOBAL u64 *work, const sort_plan *s, u32 a, i64 index,
-                  u64 first, u32 step, const u32 *at, u32 many, SHARED u32 *space,
-                  const SHARED u64 *after, const SHARED u16 *digit_at) {
+/* Loads what array a carries, of `width` bits, for the lane's keys, which are at places first, first + step, ... before the
+ * pass: of 64 bits the lower half and the upper one. */
+INLINED void load_carried(const GLOBAL u8 *x, const GLOBAL u64 *work, const sort_plan *s, u32 a,
+                          u32 width, i64 index, u64 first, u32 step, const u32 *at, u32 *low,
+                          u32 *high) {
     const u32 is_number = s->pass == 0 && s->arrays == 0;
     const GLOBAL u8 *from = s->pass == 0 ? x : (const GLOBAL u8 *)(work + s->from[a]);
-    GLOBAL u8 *out = (GLOBAL u8 *)(work + s->to[a]);
     const i64 begin = (s->pass == 0 ? index : 0) + (i64)first;
-    u32 low[EACH], high[EACH];
-    if (s->width == 64) UNROLL
+    if (width == 64) UNROLL
     for (u32 k = 0; k < EACH; k++) {
         u64 v = first + k * step;
         if (at[k] != NO_PLACE && !is_number) v = ((const GLOBAL u64 *)from + begin)[k * step];
@@ -419,107 +469,115 @@ INLINED void move(const GLOBAL u8 *x, GLOBAL u64 *work, const sort_plan *s, u32 
         high[k] = (u32)(v >> 32);
     }
     else if (is_number) UNROLL for (u32 k = 0; k < EACH; k++) low[k] = (u32)first + k * step;
-    else if (s->width == 32) UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
+    else if (width == 32) UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
         at[k] != NO_PLACE ? ((const GLOBAL u32 *)from + begin)[k * step] : 0;
     else UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
-        at[k] != NO_PLACE ? (u32)load_bits(from, s->width, begin + k * step) : 0;
+        at[k] != NO_PLACE ? (u32)load_bits(from, width, begin + k * step) : 0;
+}
+
+/* Puts the lanes' words where their keys are in the tile, and then sets own[k] to the word at place k * BLOCK + threadIdx.x,
+ * if that is below `many`. */
+INLINED void exchange_words(SHARED u32 *space, const u32 *at, u32 many, u32 *own) {
     UNROLL
     for (u32 k = 0; k < EACH; k++)
-        if (at[k] != NO_PLACE) space[at[k]] = low[k];
+        if (at[k] != NO_PLACE) space[at[k]] = own[k];
     __syncthreads();
     UNROLL
-    for (u32 k = 0; k < EACH; k++) {
-        const u32 i = k * BLOCK + threadIdx.x;
-        if (i >= many) continue;
-        low[k] = space[i];
-        if (s->width < 64) store_bits(out, s->width, (i64)place_after(after, digit_at, i), low[k]);
-    }
+    for (u32 k = 0; k < EACH; k++)
+        own[k] = k * BLOCK + threadIdx.x < many ? space[k * BLOCK + threadIdx.x] : 0;
     __syncthreads();
-    if (UNIFORM(s->width == 64)) {
+}
+
+/* Writes own[k] of `type` to where a key with digit[k] goes from place k * BLOCK + threadIdx.x of the tile. (In loops of
+ * their own all destinations are read before the first is waited for.) */
+#define WRITE_WORDS(type, out, own)                                                                \
+    UNROLL                                                                                         \
+    for (u32 k = 0; k < EACH; k++) {                                                               \
+        const u32 i = k * BLOCK + threadIdx.x;                                                     \
+        if (i < many) ((GLOBAL type *)(out))[after[digit[k]] + i] = (own);                         \
+    }
+
+/* Writes what array a carries, of `many` keys, to the places after the pass; digit[k] as above. */
+INLINED void write_carried(GLOBAL u64 *work, const sort_plan *s, u32 a, u32 width, const u32 *at,
+                           u32 many, SHARED u32 *space, const SHARED u64 *after, const u32 *digit,
+                           u32 *low, u32 *high) {
+    GLOBAL u8 *out = (GLOBAL u8 *)(work + s->to[a]);
+    exchange_words(space, at, many, low);
+    if (width == 64) {
+        exchange_words(space, at, many, high);
+        WRITE_WORDS(u64, out, (u64)high[k] << 32 | low[k])
+    } else if (width == 32)
+        WRITE_WORDS(u32, out, low[k])
+    else if (width == 16)
+        WRITE_WORDS(u16, out, (u16)low[k])
+    else
+        WRITE_WORDS(u8, out, (u8)low[k])
+}
+
+/* What a block shares while it scatters. */
+#define SCATTER_SPACE                                                                              \
+    __shared__ u32 space[TILE];                                                                    \
+    __shared__ u16 counts[WARPS * DIGITS];                                                         \
+    __shared__ u64 after[DIGITS], part[ROW * ROWS + ROWS];                                         \
+    __shared__ u32 votes[VOTES];
+
+/* Scatters the block's share: `arrays` arrays, or the numbers of elements, of `width` bits. */
+INLINED void scatter_share(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids,
+                           GLOBAL u64 *work, const parts_plan *p, const sort_plan *s, u32 arrays,
+                           u32 width, SHARED u32 *space, SHARED u16 *counts, SHARED u64 *after,
+                           SHARED u64 *part, SHARED u32 *votes) {
+    const u64 n = places(work, p, s), tiles = tiles_of(n, gridDim.x);
+    const u32 digits = 1u << s->bits, warp = threadIdx.x / WARP;
+    const u32 lanes = LANES(warp);
+    SHARED u16 *own_counts = counts + warp * DIGITS;
+    const GLOBAL u8 *keys = keys_of(ids, work, s);
+    u64 place[OWN];
+    find_places(work, p, s, place, part);
+    for (u64 t = blockIdx.x * tiles; t < blockIdx.x * tiles + tiles && t * TILE < n; t++) {
+        const u64 from = t * TILE + warp * (WARP * EACH) + threadIdx.x % WARP;
+        u32 key[EACH], at[EACH], digit[EACH], low[EACH], high[EACH];
+        load_keys(keys, s, n, from, lanes, key);
+        rank_keys(s, key, lanes, own_counts, votes, at);
+        const u32 many = place_digits(counts, after, part, digits, place);
         UNROLL
         for (u32 k = 0; k < EACH; k++)
-            if (at[k] != NO_PLACE) space[at[k]] = high[k];
-        __syncthreads();
+            at[k] = key[k] == NO_KEY ? NO_PLACE : at[k] + own_counts[digit_of(s, key[k])];
+        load_carried(x, work, s, 0, width, p->x, from, lanes, at, low, high);
+        exchange_words(space, at, many, key);
         UNROLL
-        for (u32 k = 0; k < EACH; k++) {
-            const u32 i = k * BLOCK + threadIdx.x;
-            if (i < many)
-                ((GLOBAL u64 *)out)[place_after(after, digit_at, i)] = (u64)space[i] << 32 | low[k];
+        for (u32 k = 0; k < EACH; k++)
+            digit[k] = digit_of(s, key[k]);
+        if (s->keys_to) WRITE_WORDS(u32, work + s->keys_to, key[k])
+        write_carried(work, s, 0, width, at, many, space, after, digit, low, high);
+        if (arrays > 1) {
+            load_carried(y, work, s, 1, width, p->y, from, lanes, at, low, high);
+            write_carried(work, s, 1, width, at, many, space, after, digit, low, high);
         }
-        __syncthreads();
     }
 }
 
+/* scatter_32 and scatter_64 are for one array of that width, or numbers: with code for all widths a tile takes twice as
+ * long. */
 KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
                const parts_plan plan, const sort_plan sort) {
-    __shared__ u32 space[SPACE];
-    __shared__ u32 first[DIGITS];
-    __shared__ u64 after[DIGITS], part[BLOCK + ROWS];
-    __shared__ u16 digit_at[TILE];
-    __shared__ u32 votes[VOTES];
+    SCATTER_SPACE
     wait_for_earlier();
-    const u64 n = places(work, &plan, &sort), tiles = tiles_of(n, gridDim.x);
-    const u32 digits = 1u << sort.bits, warp = threadIdx.x / WARP;
-    const u32 lanes = LANES(warp);
-    SHARED u32 *counts = space + warp * HALF;
-    const GLOBAL u32 *ids_from = keys_of(ids, work, &sort);
-    find_places(work, &plan, &sort, after, part);
-    for (u64 t = blockIdx.x * tiles; t < blockIdx.x * tiles + tiles && t * TILE < n; t++) {
-        const u64 from = t * TILE + warp * (WARP * EACH) + threadIdx.x % WARP;
-        u32 key[EACH], at[EACH], own[OWN];
-        for (u32 i = threadIdx.x; i < WARPS * HALF; i += BLOCK)
-            space[i] = 0;
-        load_keys(ids_from + from, sort.most, places_left(n, from), lanes, key);
-        __syncthreads();
-        /* Digits are worked out anew where they are needed: kept, they would take more registers than there are. */
-        UNROLL
-        for (u32 k = 0; k < EACH; k++) {
-            const u32 d = digit_of(&sort, key[k]), up = 16 * (d / HALF);
-            u32 before, all;
-            rank_in_warp(anew(d), key[k] != NO_KEY, sort.bits, votes, &before, &all);
-            at[k] = (counts[d % HALF] >> up & 0xffffu) + before;
-            SYNC_WARP();
-            if (before == 0 && key[k] != NO_KEY) atomicAdd(&counts[d % HALF], all << up);
-            SYNC_WARP();
-        }
-        __syncthreads();
-        const u32 many = sum_up_tile(space, first, part, digits, own);
-        UNROLL
-        for (u32 k = 0; k < EACH; k++) {
-            const u32 d = digit_of(&sort, anew(key[k]));
-            at[k] += first[d] + (counts[d % HALF] >> 16 * (d / HALF) & 0xffffu);
-            if (key[k] == NO_KEY) at[k] = NO_PLACE;
-        }
-        __syncthreads();
-        UNROLL
-        for (u32 k = 0; k < OWN; k++)
-            if (threadIdx.x * OWN + k < digits)
-                after[threadIdx.x * OWN + k] -= first[threadIdx.x * OWN + k];
-        UNROLL
-        for (u32 k = 0; k < EACH; k++) {
-            if (at[k] == NO_PLACE) continue;
-            space[at[k]] = key[k];
-            digit_at[at[k]] = (u16)digit_of(&sort, anew(key[k]));
-        }
-        __syncthreads();
-        if (UNIFORM(sort.keys_to != 0)) {
-            GLOBAL u32 *keys = (GLOBAL u32 *)(work + sort.keys_to);
-            UNROLL
-            for (u32 k = 0; k < EACH; k++) {
-                const u32 i = k * BLOCK + threadIdx.x;
-                if (i < many) keys[place_after(after, digit_at, i)] = space[i];
-            }
-            __syncthreads();
-        }
-        move(x, work, &sort, 0, plan.x, from, lanes, at, many, space, after, digit_at);
-        if (UNIFORM(sort.arrays > 1))
-            move(y, work, &sort, 1, plan.y, from, lanes, at, many, space, after, digit_at);
-        UNROLL
-        for (u32 k = 0; k < OWN; k++) {
-            const u32 d = threadIdx.x * OWN + k;
-            if (d < digits) after[d] += first[d] + own[k];
-        }
-    }
+    scatter_share(x, y, ids, work, &plan, &sort, sort.arrays, sort.width, space, counts, after,
+                  part, votes);
+}
+
+KERNEL scatter_32(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
+                  const parts_plan plan, const sort_plan sort) {
+    SCATTER_SPACE
+    wait_for_earlier();
+    scatter_share(x, y, ids, work, &plan, &sort, 1, 32, space, counts, after, part, votes);
+}
+
+KERNEL scatter_64(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
+                  const parts_plan plan, const sort_plan sort) {
+    SCATTER_SPACE
+    wait_for_earlier();
+    scatter_share(x, y, ids, work, &plan, &sort, 1, 64, space, counts, after, part, votes);
 }
 
 #endif

@@ -8,9 +8,11 @@
 #define TALLY_SORT_H
 
 /* Bits of the ids that a pass sorts by, at most. Where blocks sort tiles: more make runs of a digit in a tile so short
- * that memory is written in bits of sectors, which costs more than a pass. Where threads sort stretches each by itself,
- * with a count a thread of each digit in global memory. */
-#define SORT_TILE_BITS          7u
+ * that memory is written in bits of sectors, which costs more than a pass; one more pays where a cache holds what is
+ * written. Where threads sort stretches each by itself, with a count a thread of each digit in global memory. */
+#define SORT_TILE_BITS          8u
+#define SORT_FAR_BITS           (SORT_TILE_BITS - 1)
+#define SORT_NEAR               ((u64)1 << 22) /* elements that a cache holds, and their ids */
 #define SORT_THREAD_BITS(block) (CPU_SHAPED(block) ? 8u : 4u)
 /* Elements of a thread in a tile. */
 #define SORT_EACH(block) ((block) <= 256 ? 16u : (block) <= 512 ? 8u : 4u)
@@ -26,6 +28,7 @@ typedef struct sort_plan {
     u64 starts;         /* the word that gets where groups begin, where one pass is all; 0: none */
     u32 pass, shift, bits;
     u32 most;     /* ids from this on are of no group, or masked */
+    u32 wide_ids; /* those before this pass are the caller's, and have 64 bits, not 32 */
     u32 compacts; /* there are no ids: what a mask shows comes side by side */
     u32 arrays;   /* how many arrays of elements are carried along; 0: the elements' numbers are */
     u32 width;    /* bits of what is carried */
