@@ -1,12 +1,14 @@
 /* modules.c - see modules.h. */
 #include "cuda/modules.h"
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "cuda/errors.h"
 #include "cuda/images.h"
 #include "cuda/program.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Returns whether an image failed because it does not suit this driver or device, as another may. */
 static bool image_unsuited(CUresult error) {
@@ -60,8 +62,12 @@ static void note_early(struct gpu *gpu, struct gpu_program *program) {
     cuda_end(gpu, CUDA_SUCCESS);
 }
 
-/* Loads images behind those that a program has; after a failure there are none of them. *error is as load_image() says. */
-static tally_status load_images(struct gpu *gpu, const struct program *p,
+static uint64_t hash_of(const char *name) {
+    return hash((const unsigned char *)name, strlen(name));
+}
+
+/* Loads images behind those that a program has, of kernels of these names where it has one for each; after a failure there are none of them. *error is as load_image() says. */
+static tally_status load_images(struct gpu *gpu, const struct program *p, const char *const *names,
                                 struct gpu_program *program, CUresult *error) {
     tally_status status = TALLY_OK;
     unsigned first = 0;
@@ -70,8 +76,10 @@ static tally_status load_images(struct gpu *gpu, const struct program *p,
     if (p->count > GPU_PROGRAM_PARTS - first)
         return fail(TALLY_EINVAL, "%s has more kernels than %d", program->file, GPU_PROGRAM_PARTS);
     void **out = program->native + first;
-    for (unsigned i = 0; i < p->count && status == TALLY_OK; i++)
+    for (unsigned i = 0; i < p->count && status == TALLY_OK; i++) {
         status = load_image(gpu, p->image[i].bytes, program->file, error, &out[i]);
+        if (names) program->made[first + i] = hash_of(names[i]);
+    }
     if (status != TALLY_OK && out[0] && cuda_begin(gpu) == CUDA_SUCCESS)
         cuda_end(gpu, unload_modules(out));
     return status;
@@ -87,7 +95,7 @@ static tally_status compile_kernels(struct gpu *gpu, struct gpu_program *program
         struct program p;
         tally_status status =
             program_make(program->root, program->file, names, count, &target, anew, &p);
-        if (status == TALLY_OK) status = load_images(gpu, &p, program, &error);
+        if (status == TALLY_OK) status = load_images(gpu, &p, names, program, &error);
         if (status == TALLY_OK) program_keep(&p);
         const bool again = image_unsuited(error) && program_was_found(&p);
         program_free(&p);
@@ -120,7 +128,7 @@ static tally_status compile(struct gpu *gpu, const struct gpu_text *of,
     return image_unsuited(error) ? cuda_outcome(gpu->index, error, of->file) : status;
 }
 
-/* Looks for a kernel in the modules of a program, each of which may have it. */
+/* Looks for a kernel in the module of a program, or among those that each have one. */
 static tally_status look_for(struct gpu *gpu, const struct gpu_program *program, const char *name,
                              CUresult *error, void **out) {
     CUfunction function = NULL;
@@ -129,7 +137,8 @@ static tally_status look_for(struct gpu *gpu, const struct gpu_program *program,
     *error = CUDA_ERROR_NOT_FOUND;
     for (unsigned i = 0;
          i < GPU_PROGRAM_PARTS && program->native[i] && *error == CUDA_ERROR_NOT_FOUND; i++)
-        *error = cu.cuModuleGetFunction(&function, program->native[i], name);
+        if (!program->by_kernel || program->made[i] == hash_of(name))
+            *error = cu.cuModuleGetFunction(&function, program->native[i], name);
     *out = function;
     const bool is_missing = *error == CUDA_ERROR_NOT_FOUND;
     char what[96];

@@ -33,9 +33,10 @@ struct gpu_kernel {
 struct gpu_program {
     /* A cl_program or a struct model_program; a CUmodule, or one for each kernel so far. The rest is NULL. */
     void *native[GPU_PROGRAM_PARTS];
-    char *root, *file; /* what it was made from, and the file's name */
-    bool by_kernel;    /* its kernels are compiled when they are asked for */
-    bool stays;        /* until the cache is closed */
+    uint64_t made[GPU_PROGRAM_PARTS]; /* by_kernel: a hash of the name of each one's kernel */
+    char *root, *file;                /* what it was made from, and the file's name */
+    bool by_kernel;                   /* its kernels are compiled when they are asked for */
+    bool stays;                       /* until the cache is closed */
     bool elsewhere;    /* a launch of it has gone to a queue that is not the struct gpu's */
     bool begins_early; /* its launches may begin before what was enqueued earlier has ended */
     LIST_HEAD(, gpu_kernel) kernels;

@@ -6,8 +6,9 @@
  * part ends, its states are lowered. Teams need nothing of each other. The teams of a warp only keep step, as lanes that
  * take turns would wait for memory one after another.
  *
- * A thread begins all loads of a tile before it adds the first row. The other warps hide their latency, so a tile has
- * many rows. The numbers of the next tile's rows are read meanwhile.
+ * The next rows are on their way into a ring in shared memory while a tile is added (copies.h), and the numbers of those
+ * behind them are read. Where columns are loaded one at a time, a tile has many rows instead, which are loaded at once:
+ * the other warps hide their latency.
  *
  * wide: a thread has VECTOR neighbouring columns. narrow: one. join_vectors: merges the states of parts that were cut,
  * and lowers them; it returns at once if none was. Parts of few edges are joined by a warp each, others by blocks.
@@ -33,6 +34,8 @@
 #include "parts.h"
 
 #include "doubles.h"
+
+#include "copies.h"
 
 #include "store.h"
 
@@ -75,15 +78,65 @@ INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 plac
         row_at[k] = order_of(work, p)[row_at[k]];
 }
 
-/* Loads the units of the rows with these numbers. `at` is the unit of row 0; `packed` as in load_unit(). */
+/* Loads the units of the rows with these numbers, `there` of them, and the first one again for each other row. `at` is the
+ * unit of row 0; `packed` as in load_unit(). */
 INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vector, u32 rows,
-                       u32 packed, const u32 *row_at, tile_part *t) {
+                       u32 packed, const u32 *row_at, u32 there, tile_part *t) {
     const GLOBAL u8 *first = (const GLOBAL u8 *)at;
+    UNROLL
+    for (u32 k = 0; k < rows; k++) {
+        const u32 row = k < there ? row_at[k] : row_at[0];
+        load_unit((const GLOBAL element *)(first + (u64)row * p->row_bytes), vector, packed, t, k);
+    }
+}
+
+/* A thread's ring: units of rows that are on their way, or have come. That of place k is in slot k % slots. Without slots
+ * each tile is loaded when it is wanted: to copy units of a few bytes takes longer. */
+typedef struct unit_ring {
+    SHARED u8 *room;  /* the thread's own unit of slot 0 */
+    u32 slots, bytes; /* `bytes`: of a unit */
+} unit_ring;
+
+PURE unit_ring ring_of(SHARED uint4 *room, u32 vector, u32 slots) {
+    const u32 bytes = vector * (u32)sizeof(element);
+    const unit_ring r = {(SHARED u8 *)room + threadIdx.x * bytes, slots, bytes};
+    return r;
+}
+
+PURE SHARED u8 *slot_of(const unit_ring *r, u32 place) {
+    return r->room + place % r->slots * (BLOCK * r->bytes);
+}
+
+/* Has the units of rows brought to the ring: row_at[k] to that of place first + k, for `count` places, at most `rows`, as
+ * far as they are below `end`. `at` is the unit of row 0; `packed` as in load_unit(). */
+INLINED void bring_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
+                        u32 vector, u32 rows, u32 packed, const u32 *row_at, u32 first, u32 count,
+                        u32 end) {
+    const GLOBAL u8 *base = (const GLOBAL u8 *)at;
+    const u32 left = first < end ? end - first : 0, many = left < count ? left : count;
+    const u32 size = (u32)sizeof(element);
     if (packed) UNROLL
+    for (u32 k = 0; k < rows; k++) {
+        if (k < many)
+            begin_copy(slot_of(r, first + k), base + (u64)row_at[k] * p->row_bytes, vector * size);
+    }
+    else UNROLL for (u32 i = 0; i < rows * vector; i++) if (i / vector < many)
+        begin_copy(slot_of(r, first + i / vector) + i % vector * size,
+                   base + (u64)row_at[i / vector] * p->row_bytes + i % vector * size, size);
+    end_copies(); /* even where there are none */
+}
+
+/* Takes a tile's units from the ring: `there` of them from a place on, and the first one again for each other row. Where
+ * the ring has room for two tiles, the last copies that were begun are of rows behind this one. */
+INLINED void take_rows(const unit_ring *r, u32 vector, u32 rows, u32 place, u32 there,
+                       tile_part *t) {
+    if (r->slots >= 2 * rows)
+        wait_for_copies(1);
+    else
+        wait_for_copies(0);
+    UNROLL
     for (u32 k = 0; k < rows; k++)
-        load_unit((const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 1, t, k);
-    else UNROLL for (u32 k = 0; k < rows; k++)
-        load_unit((const GLOBAL element *)(first + (u64)row_at[k] * p->row_bytes), vector, 0, t, k);
+        read_unit(slot_of(r, k < there ? place + k : place), vector, t, k);
 }
 
 /* Returns where rows from a place on are read again. */
@@ -225,31 +278,15 @@ INLINED void next_part(part_place *at, const GLOBAL u8 *offsets, const vectors_p
     if (at->part + 1 < end) at->next_stop = (u32)row_start(offsets, p->parts, at->part + 2);
 }
 
-/* The lines of a tile's rows that a team reads are shared out: row lane % rows, line lane / rows. */
-typedef struct line_share {
-    i64 at;      /* from the thread's columns */
-    u32 fetches; /* the thread has a line */
-} line_share;
-
-INLINED line_share line_share_of(const vectors_plan *p, u32 column, u32 vector, u32 rows) {
-    const u32 lane = threadIdx.x % p->width, unit_bytes = vector * (u32)sizeof(element);
-    const u32 line = lane / rows * LINE_BYTES;
-    const line_share s = {(i64)line - (i64)(lane * unit_bytes),
-                          PREFETCHES && p->width >= rows && line < p->width * unit_bytes &&
-                              column - lane * vector + line / (u32)sizeof(element) < p->columns};
-    return s;
-}
-
 /* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
  * All lanes of a warp call this; those with nothing to do have no part. There is one place where rows are added: it is
  * long, and compilers take long for each copy of it. */
 INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
                         GLOBAL u8 *out, const vectors_plan *p, team_task task, piece_place piece,
-                        u32 vector, u32 rows) {
+                        u32 vector, u32 rows, const unit_ring *ring) {
     const GLOBAL element *at = x + (p->x + (i64)task.slab * p->slab_step + (i64)task.column);
     const u32 packed = vector == 1 || (size_t)at % sizeof(unit) == 0;
-    const u32 to = piece.to, parts_end = piece.end, lane = threadIdx.x % p->width;
-    const line_share line = line_share_of(p, task.column, vector, rows);
+    const u32 to = piece.to, parts_end = piece.end;
     part_place now = {piece.part, piece.start, piece.from,
                       piece.from, piece.from,  piece.from == piece.start};
     u32 row_at[ELEMENTS];
@@ -261,7 +298,12 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         now.stop = (u32)row_start(offsets, p->parts, now.part + 1);
         now.next_stop = (u32)row_start(offsets, p->parts,
                                        now.part + 1 < parts_end ? now.part + 2 : now.part + 1);
-        if (now.row < to && p->order) number_rows(work, p, now.row, to, rows, row_at);
+        for (u32 i = 0; i < ring->slots; i += rows) {
+            if (now.row + i < to) number_rows(work, p, now.row + i, to, rows, row_at);
+            bring_rows(at, p, ring, vector, rows, packed, row_at, now.row + i, rows, to);
+        }
+        if (now.row + ring->slots < to)
+            number_rows(work, p, now.row + ring->slots, to, rows, row_at);
     }
     UNROLL_NOT
     while (SOME_LANE(now.part < parts_end)) {
@@ -282,20 +324,13 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         }
         if (now.part < parts_end && now.row < end) {
             const u32 there = end - now.row < rows ? end - now.row : rows;
-            /* Each lane has one line of the tile after the next one fetched, at the end of this step. */
-            u32 ahead = now.row + there + rows + lane % rows;
-            if (line.fetches) {
-                ahead = ahead < to ? ahead : to - 1;
-                if (p->order) ahead = order_of(work, p)[ahead];
-            }
-            if (p->order) {
-                UNROLL
-                for (u32 i = 1; i < rows; i++) /* of this part only */
-                    row_at[i] = i < there ? row_at[i] : row_at[0];
+            const u32 next = now.row + ring->slots;
+            if (ring->slots > 0) {
+                take_rows(ring, vector, rows, now.row, there, &t);
+                bring_rows(at, p, ring, vector, rows, packed, row_at, next, there, to);
             } else
-                number_rows(work, p, now.row, end, rows, row_at);
-            load_tile(at, p, vector, rows, packed, row_at, &t);
-            if (p->order) number_rows(work, p, now.row + there, to, rows, row_at);
+                load_tile(at, p, vector, rows, packed, row_at, there, &t);
+            if (next + there < to) number_rows(work, p, next + there, to, rows, row_at);
             if (there < rows) pad_rows(&t, vector, rows, there);
             const tile_rows of = {source_of(at, now.row, work, p), now.row - now.start, STRANDS(p),
                                   p->values.flip};
@@ -304,15 +339,14 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
             if (are_to_be_tested(&k))
                 test_columns(&k, whole, vector,
                              source_of(at, now.row - untested_rows(&k), work, p));
-            if (line.fetches)
-                prefetch_line((const GLOBAL u8 *)at + line.at + (u64)ahead * p->row_bytes);
         }
     }
 }
 
 /* Has each team take its pieces, one after another. */
 INLINED void fold_pieces(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                         GLOBAL u8 *out, const vectors_plan *p, u32 vector, u32 rows) {
+                         GLOBAL u8 *out, const vectors_plan *p, u32 vector, u32 rows,
+                         const unit_ring *ring) {
     wait_for_earlier();
     const u32 teams = BLOCK / p->width, team = threadIdx.x / p->width;
     const u64 tasks = (u64)p->pieces * p->tiles * p->slabs;
@@ -328,18 +362,24 @@ INLINED void fold_pieces(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOB
             if (task.slab == 0 && task.column == 0)
                 ((GLOBAL u32 *)(work + p->heads))[task.piece] = NO_PART;
         }
-        fold_piece(x, offsets, work, out, p, task, piece, vector, rows);
+        fold_piece(x, offsets, work, out, p, task, piece, vector, rows, ring);
     }
 }
 
+/* Of a ring of units of several columns: as many as shared memory has room for. */
+#define SLOTS (sizeof(unit) == 16 ? 8u : 16u)
+
 KERNEL wide(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
             const vectors_plan plan) {
-    fold_pieces(x, offsets, work, out, &plan, VECTOR, TILE_ROWS);
+    __shared__ uint4 room[SLOTS * BLOCK * sizeof(unit) / 16];
+    const unit_ring ring = ring_of(room, VECTOR, SLOTS);
+    fold_pieces(x, offsets, work, out, &plan, VECTOR, TILE_ROWS, &ring);
 }
 
 KERNEL narrow(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
               const vectors_plan plan) {
-    fold_pieces(x, offsets, work, out, &plan, 1, NARROW_ROWS);
+    const unit_ring ring = {0, 0, sizeof(element)};
+    fold_pieces(x, offsets, work, out, &plan, 1, NARROW_ROWS, &ring);
 }
 
 /* ---- Parts that were cut ----------------------------------------------------------------------------------- */
