@@ -3,6 +3,8 @@
  *
  *     KERNEL                       how a kernel is declared
  *     HIDDEN                       the same where another kernel of the file is compiled alone (cuda/program.c)
+ *     OUTSIDE                      before a kernel's argument whose address goes to functions that are not inlined: they
+ *                                  read it where it is, and no thread has a copy
  *     UNROLL, UNROLL_NOT           a loop that is written out, or is not
  *     INLINED                      a helper that is inlined however often it is called, so that what its arguments
  *                                  point to stays in registers
@@ -40,7 +42,8 @@
 #endif
 #define BOUNDED              __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
 #define KERNEL               extern "C" __global__ void BOUNDED
-#define HIDDEN               static __device__ void
+#define HIDDEN               template <int> __global__ void /* what nothing asks for is not compiled */
+#define OUTSIDE              __grid_constant__
 #define INLINED              static __forceinline__ __device__
 #define SELDOM               static __noinline__ __device__ /* a call, which keeps its registers to itself */
 #define OUTLINED             SELDOM /* one copy of long code with many callers */
@@ -56,9 +59,10 @@
 #define __device__ static inline __attribute__((always_inline))
 #define UNROLL
 #define UNROLL_NOT
-#define INLINED              __device__
-#define SELDOM               __device__
-#define OUTLINED             __device__
+#define INLINED  __device__
+#define SELDOM   __device__
+#define OUTLINED __device__
+#define OUTSIDE
 #define KERNEL               __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)         atomicLoad(p)
 #define write_word(p, v)     atomicStore(p, v)
@@ -75,9 +79,10 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #else
 #define UNROLL
 #define UNROLL_NOT
-#define INLINED              __device__
-#define SELDOM               PURE
-#define OUTLINED             __device__
+#define INLINED  __device__
+#define SELDOM   PURE
+#define OUTLINED __device__
+#define OUTSIDE
 #define KERNEL               __global__ void
 #define read_word(p)         atomicLoad(p)
 #define write_word(p, v)     atomicStore(p, v)

@@ -138,9 +138,14 @@ INLINED u32 add_edge(state *all, aligned_elements at, u64 s, u32 n) {
 }
 #endif
 
+/* Returns where the first element of row `row` lies, from that of the first row on; by a call, as result_apart(). */
+OUTLINED u64 row_apart(const parts_plan *p, u64 row) {
+    return (u64)(row_spot(p, row).x - p->x);
+}
+
 /* Returns how far row `row` lies behind its place in an array without gaps. */
 PURE u64 apart_of(const parts_plan *p, u64 row) {
-    return IS_APART(p) ? (u64)(row_spot(p, row).x - p->x) - row * p->rows.each : 0;
+    return IS_APART(p) ? row_apart(p, row) - row * p->rows.each : 0;
 }
 
 #endif

@@ -16,11 +16,16 @@
 #define VALUE_TYPE(p, v) ((p)->lower.value[v] >> 8)
 #endif
 
+/* Returns result_spot(), by a call: what it takes would stand in a kernel for each of its many callers. */
+OUTLINED i64 result_apart(const parts_plan *p, u64 row) {
+    return result_spot(p, row);
+}
+
 /* Writes the bits of a row's value number v. */
 __device__ void put(GLOBAL u8 *out, const parts_plan *p, u32 v, u64 row, u64 bits) {
     const u32 width = VALUES_ARE_ELEMENTS ? 8 * (u32)sizeof(element) : width_of(VALUE_TYPE(p, v));
-    const i64 at = p->out_first +
-                   (IS_APART(p) ? result_spot(p, row) : (i64)row * (p->keeps ? p->kept[0].out : 1));
+    const i64 at = p->out_first + (IS_APART(p) ? result_apart(p, row)
+                                               : (i64)row * (p->keeps ? p->kept[0].out : 1));
     out += p->out[v];
     if (width == 64)
         ((GLOBAL u64 *)out)[at] = bits;
