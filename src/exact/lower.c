@@ -3,6 +3,7 @@
 
 #include "base/paths.h"
 #include "exact/kernel_words.h"
+#include "exact/near.h"
 #include "exact/round.h"
 
 #include "kernels/number.h"
@@ -92,6 +93,7 @@ tally_value exact_root(const struct exact_sum *s, tally_type type) {
     number a, one;
     number_scratch scratch;
     number_of_sum(s, &a);
+    if (near_root(&a, type, &v)) return v;
     number_of(1, 0, &one);
     return float_from_bits(type, round_quotient(format_of(type), &a, &one, 1, &scratch));
 }
@@ -124,6 +126,7 @@ tally_value exact_variance(const struct exact_moments *part, unsigned parts, uin
                            double ddof, int root, tally_type type) {
     number sum, squares, imaginary, more;
     number_scratch scratch;
+    tally_value v;
     i32 exponent;
     const u64 mantissa = split(ddof, &exponent);
     number_of(0, 0, &imaginary);
@@ -135,7 +138,8 @@ tally_value exact_variance(const struct exact_moments *part, unsigned parts, uin
     if (parts == 2) {
         TALLY_PATH("of complex numbers");
         number_add_squares(&squares, &more, &scratch);
-    }
+    } else if (near_variance(&sum, &squares, n, ddof, root, type, &v))
+        return v;
     return float_from_bits(type, round_variance(format_of(type), &sum, &imaginary, &squares, n,
                                                 mantissa, exponent, (u32)root, &scratch));
 }

@@ -484,6 +484,22 @@ def test_squares_half_way(type_, out, devices):
         assert min(tried.values()) > 5, tried
 
 
+def test_the_last_of_a_hundred_bits_decides(devices):
+    """A sum of squares that two doubles do not hold: its last bit alone says on which side of a tie the variance lies."""
+    g = data.rng("the last of a hundred bits")
+    for _ in range(40):
+        odd = 2 * int(g.integers(1 << 52, 1 << 53)) + 1
+        for side in (1, -1):
+            total = (odd << 54) + side
+            parts = as_squares(g, total, 53)
+            m = 1 << (len(parts) - 1).bit_length()
+            raw = scaled("f64", parts, int(g.integers(-300, 200)))
+            raw = np.concatenate([raw, np.zeros(m - len(raw), np.uint64)])
+            raw = np.concatenate([raw, raw ^ np.uint64(oracle.SIGN["f64"])])
+            for op in ("var", "std", "norm2"):
+                check([devices[int(g.integers(0, len(devices)))], NOBODY], op, "f64", shuffled(g, raw), what=f"{total}")
+
+
 @pytest.mark.parametrize("type_", FLOATS)
 @pytest.mark.parametrize("out", FLOATS)
 def test_dots_and_norms_half_way(type_, out, devices):
