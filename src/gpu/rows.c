@@ -157,23 +157,6 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     return best * row < cut + cut / WHOLE_ROWS + joining ? rows * row : piece;
 }
 
-static uint64_t pieces_of(const struct queue *queue, const struct shaped *s) {
-    const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
-    const uint64_t piece = piece_of(queue, s);
-    return (weight + piece - 1) / piece;
-}
-
-/* Returns whether a row may begin in one piece and end in another. */
-static bool has_cuts(const struct queue *queue, const struct shaped *s) {
-    const bool are_whole =
-        s->cut == TALLY_AXES && piece_of(queue, s) % ((uint64_t)s->each + PARTS_ROW_END) == 0;
-    return pieces_of(queue, s) > 1 && !are_whole;
-}
-
-static uint64_t words(const struct queue *queue, const struct shaped *s) {
-    return pieces_of(queue, s) * EDGE_WORDS;
-}
-
 enum { WHOLE, BLOCKS, SHORT, JOIN, FEW, KERNELS };
 static const char *const names[KERNELS] = {[WHOLE] = "rows",
                                            [BLOCKS] = "block_rows",
@@ -181,32 +164,47 @@ static const char *const names[KERNELS] = {[WHOLE] = "rows",
                                            [JOIN] = "join_rows",
                                            [FEW] = "few_rows"};
 
+/* How rows are reduced. */
+struct rows_layout {
+    unsigned kernel;        /* which reduces them */
+    uint64_t piece, pieces; /* the weight of a piece, and how many there are */
+    bool is_joined;         /* JOIN follows: a row may begin in one piece and end in another */
+};
+
 /* Returns which kernel reduces the rows. */
 static unsigned kernel_for(const struct queue *queue, const struct shaped *s) {
     return are_for_blocks(queue, s) ? BLOCKS : are_few(s) ? FEW : are_short(s) ? SHORT : WHOLE;
 }
 
-/* Returns whether JOIN follows it. */
-static bool is_joined(const struct queue *queue, const struct shaped *s) {
-    const unsigned first = kernel_for(queue, s);
-    return (first == SHORT || first == WHOLE) && has_cuts(queue, s);
+static struct rows_layout lay_out(const struct queue *queue, const struct shaped *s) {
+    const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
+    struct rows_layout l = {.kernel = kernel_for(queue, s), .piece = piece_of(queue, s)};
+    l.pieces = (weight + l.piece - 1) / l.piece;
+    const bool are_whole =
+        s->cut == TALLY_AXES && l.piece % ((uint64_t)s->each + PARTS_ROW_END) == 0;
+    l.is_joined = (l.kernel == SHORT || l.kernel == WHOLE) && l.pieces > 1 && !are_whole;
+    return l;
+}
+
+static uint64_t words(const struct queue *queue, const struct shaped *s) {
+    return lay_out(queue, s).pieces * EDGE_WORDS;
 }
 
 /* Finds these kernels. */
-static tally_status find(struct queue *queue, const struct shaped *s,
+static tally_status find(struct queue *queue, const struct shaped *s, const struct rows_layout *l,
                          struct gpu_kernel *const **out) {
     const bool loose = filled_matters(s) || !parts_are_contiguous(s);
     const char *wanted[KERNELS] = {0};
-    const unsigned first = kernel_for(queue, s);
-    wanted[first] = names[first];
-    if (is_joined(queue, s)) wanted[JOIN] = names[JOIN];
+    wanted[l->kernel] = names[l->kernel];
+    if (l->is_joined) wanted[JOIN] = names[JOIN];
     return program_kernels(queue, BY_ROWS, capability_for(BY_ROWS, s->p), s->p, loose, wanted,
                            KERNELS, out);
 }
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
+    const struct rows_layout l = lay_out(queue, s);
     struct gpu_kernel *const *found;
-    return find(queue, s, &found);
+    return find(queue, s, &l, &found);
 }
 
 /* Returns how many blocks hold `threads` threads. */
@@ -215,9 +213,10 @@ static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
 }
 
 /* Returns the blocks of the first launch; plan->team is then how many warps take a row together. */
-static unsigned grid_for(const struct queue *queue, const struct shaped *s, parts_plan *plan) {
+static unsigned grid_for(const struct queue *queue, const struct shaped *s,
+                         const struct rows_layout *l, parts_plan *plan) {
     const uint64_t rows = s->results;
-    if (are_for_blocks(queue, s)) {
+    if (l->kernel == BLOCKS) {
         plan->team = team_for(queue, s);
         const uint64_t teams = warps_of_block(queue) / plan->team;
         const uint64_t rounds = is_light(s) ? BLOCK_ROWS_ROUNDS : BLOCK_ROWS_ROUNDS - 1;
@@ -225,7 +224,7 @@ static unsigned grid_for(const struct queue *queue, const struct shaped *s, part
         const uint64_t blocks = (rows + teams - 1) / teams;
         return (unsigned)(blocks < most ? blocks : most);
     }
-    if (are_few(s)) {
+    if (l->kernel == FEW) {
         const uint64_t most = warps_of(queue, s) * WARP;
         const uint64_t lanes = (rows + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
         return blocks_for(queue, lanes < most ? lanes : most);
@@ -252,8 +251,9 @@ static tally_status enqueue(struct parts_run *run) {
     const struct parts_call *c = run->call;
     struct gpu_kernel *const *kernel;
     struct parts_plan *plan = &run->plan;
-    plan->piece = piece_of(queue, c->s);
-    plan->pieces = pieces_of(queue, c->s);
+    const struct rows_layout l = lay_out(queue, c->s);
+    plan->piece = l.piece;
+    plan->pieces = l.pieces;
     plan->edges = run->own;
     plan->apart = !parts_are_contiguous(c->s);
     if (plan->apart) { /* up to the end of the last row */
@@ -264,15 +264,14 @@ static tally_status enqueue(struct parts_run *run) {
     }
     const struct gpu_argument arguments[] = {BUFFER(c->x), BUFFER(run->offsets), BUFFER(c->work),
                                              BUFFER(c->out), VALUE(*plan)};
-    tally_status s = find(queue, c->s, &kernel);
+    tally_status s = find(queue, c->s, &l, &kernel);
     if (s != TALLY_OK) return s;
-    const unsigned first = kernel_for(queue, c->s);
-    TALLY_PATH_OF_VALUE(rows_paths, c->s->p, first);
-    if (is_joined(queue, c->s)) TALLY_PATH_OF_VALUE(rows_paths, c->s->p, JOIN);
+    TALLY_PATH_OF_VALUE(rows_paths, c->s->p, l.kernel);
+    if (l.is_joined) TALLY_PATH_OF_VALUE(rows_paths, c->s->p, JOIN);
     if (c->s->filled) TALLY_PATH("rows of a filled copy");
-    s = queue->api->launch(queue->gpu, kernel[first], grid_for(queue, c->s, plan), block_of(queue),
-                           arguments, 5);
-    if (s == TALLY_OK && is_joined(queue, c->s))
+    s = queue->api->launch(queue->gpu, kernel[l.kernel], grid_for(queue, c->s, &l, plan),
+                           block_of(queue), arguments, 5);
+    if (s == TALLY_OK && l.is_joined)
         s = queue->api->launch(queue->gpu, kernel[JOIN], blocks_for(queue, plan->pieces),
                                block_of(queue), arguments + 1, 4);
     return s;
