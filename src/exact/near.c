@@ -74,7 +74,7 @@ int near_variance(const number *sum, const number *squares, u64 n, double ddof, 
                   tally_type type, tally_value *out) {
     near_number s, q;
     u32 lost = 0;
-    if (!near_number_of(sum, &s) || !near_number_of(squares, &q)) {
+    if (n >> 53 != 0 || !near_number_of(sum, &s) || !near_number_of(squares, &q)) {
         TALLY_PATH("numbers that doubles have no room for");
         return 0;
     }
