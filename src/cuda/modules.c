@@ -66,7 +66,8 @@ static uint64_t hash_of(const char *name) {
     return hash((const unsigned char *)name, strlen(name));
 }
 
-/* Loads images behind those that a program has, of kernels of these names where it has one for each; after a failure there are none of them. *error is as load_image() says. */
+/* Appends images to those of a program; after a failure there are none of them. `names` are the kernels of the images, one
+ * each, or NULL if one image has all kernels. *error is as load_image() says. */
 static tally_status load_images(struct gpu *gpu, const struct program *p, const char *const *names,
                                 struct gpu_program *program, CUresult *error) {
     tally_status status = TALLY_OK;
@@ -128,7 +129,8 @@ static tally_status compile(struct gpu *gpu, const struct gpu_text *of,
     return image_unsuited(error) ? cuda_outcome(gpu->index, error, of->file) : status;
 }
 
-/* Looks for a kernel in the module of a program, or among those that each have one. */
+/* Looks for a kernel in a program's modules. A driver is asked only for kernels that the module has, as tools report a
+ * failed look-up as an error. */
 static tally_status look_for(struct gpu *gpu, const struct gpu_program *program, const char *name,
                              CUresult *error, void **out) {
     CUfunction function = NULL;

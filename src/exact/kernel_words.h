@@ -6,6 +6,7 @@
 #define TALLY_KERNEL_WORDS_H
 
 #include <stdint.h>
+#include <string.h>
 
 typedef int32_t i32;
 typedef int64_t i64;
@@ -15,6 +16,22 @@ typedef uint64_t u64;
 #define SELDOM PURE
 #define UNROLL_NOT
 #define leading_zeros(u) ((u32)__builtin_clz(u))
+
+PURE u64 double_bits(double x) {
+    u64 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+PURE double double_from(u64 bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+PURE u32 float_bits(float x) {
+    u32 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 
 #include "kernels/keys.h"
 #include "kernels/rounding.h"

@@ -1,9 +1,10 @@
 /*
- * near.h - values of exact sums by way of doubles, where these decide them (kernels/certain/): a few dozen operations in
- * place of quotients and roots of large integers.
+ * near.h - the fast path from exact sums to variances, deviations and norms: interval arithmetic in double-doubles
+ * (kernels/certain/variance.h). It takes a few dozen operations, where quotients and roots of large integers take
+ * hundreds.
  *
- * A number's highest bits are two doubles, with a bound of what these leave out. Where all that lies within the bound
- * rounds to one float, that is the value.
+ * A double-double holds the highest bits of each sum, within an error bound. If every real number within the resulting
+ * bound rounds to the same float, that float is the value (Ziv's test). Otherwise the caller divides the integers.
  */
 #ifndef TALLY_EXACT_NEAR_H
 #define TALLY_EXACT_NEAR_H
@@ -13,7 +14,7 @@
 
 #include "kernels/number.h"
 
-/* Return whether doubles decide the value, which is then *out: the variance of n > 0 elements, or if `root` its root, from
+/* Return 1 and set *out if doubles decide the value, and else 0: the variance of n > 0 elements, or if `root` its root, from
  * their sum and that of their squares; and the root of a sum of squares. ddof is finite and not negative. */
 int near_variance(const number *sum, const number *squares, u64 n, double ddof, int root,
                   tally_type type, tally_value *out);

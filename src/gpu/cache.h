@@ -33,7 +33,7 @@ struct gpu_kernel {
 struct gpu_program {
     /* A cl_program or a struct model_program; a CUmodule, or one for each kernel so far. The rest is NULL. */
     void *native[GPU_PROGRAM_PARTS];
-    uint64_t made[GPU_PROGRAM_PARTS]; /* by_kernel: a hash of the name of each one's kernel */
+    uint64_t made[GPU_PROGRAM_PARTS]; /* by_kernel: the hash of the name of each module's kernel */
     char *root, *file;                /* what it was made from, and the file's name */
     bool by_kernel;                   /* its kernels are compiled when they are asked for */
     bool stays;                       /* until the cache is closed */

@@ -164,7 +164,7 @@ static const char *const names[KERNELS] = {[WHOLE] = "rows",
                                            [JOIN] = "join_rows",
                                            [FEW] = "few_rows"};
 
-/* How rows are reduced. */
+/* The launches for a shape. */
 struct rows_layout {
     unsigned kernel;        /* which reduces them */
     uint64_t piece, pieces; /* the weight of a piece, and how many there are */

@@ -58,10 +58,10 @@ static bool sorts_tiles(const struct queue *queue) {
     return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
 }
 
-/* Returns how many bits of the ids a pass may sort n elements by. */
+/* Returns the most bits of a digit in a sort of n elements. */
 static unsigned bits_of_pass(const struct queue *queue, uint64_t n) {
     if (!sorts_tiles(queue)) return SORT_THREAD_BITS(queue->block);
-    return n <= SORT_NEAR ? SORT_TILE_BITS : SORT_FAR_BITS;
+    return n <= SORT_CACHED_MOST ? SORT_TILE_BITS : SORT_MEMORY_BITS;
 }
 
 /* Returns the grid that sorts n elements. */
@@ -113,7 +113,7 @@ static const char *const names[SORT_KERNELS] = {
     [KEYS] = "keys",       [COUNT] = "count",           [SCAN] = "scan",
     [SCATTER] = "scatter", [SCATTER_32] = "scatter_32", [SCATTER_64] = "scatter_64"};
 
-/* Returns which kernel moves what a sort carries. */
+/* Returns the kernel that moves the values of a sort. */
 static unsigned scatter_for(const struct queue *queue, const struct sort_plan *sort) {
     if (!sorts_tiles(queue) || sort->arrays > 1) return SCATTER;
     return sort->width == 32 ? SCATTER_32 : sort->width == 64 ? SCATTER_64 : SCATTER;

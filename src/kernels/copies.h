@@ -4,6 +4,7 @@
  *     begin_copy(to, from, bytes)   bytes: 1, 2, 4, 8 or 16, known to the compiler; both lie at a multiple of that
  *     end_copies()                  those begun since the last end_copies() are a group, even if there are none
  *     wait_for_copies(n)            until all but the last n groups of this thread have arrived; n is a constant
+ *     COPIES_AHEAD                  1 if copies are on their way while a thread does something else
  *     sync_warp()                   a barrier of the warp: its lanes see what each had copied and waited for; not in OpenCL
  *
  * A thread may read what it has copied after the wait; other threads after a barrier, too. A load into
@@ -16,8 +17,9 @@
 
 #include "kernel.h"
 
-#if HAS_PTX
-#define STAGES 3
+#if ABILITY >= 800
+#define COPIES_AHEAD 1
+#define STAGES       3
 INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
     const u32 place = (u32)__cvta_generic_to_shared(to);
     switch (bytes) {
@@ -44,6 +46,11 @@ INLINED void end_copies(void) {
 #define wait_for_copies(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 #define sync_warp()        __syncwarp(FULL_WARP)
 #else
+#if defined(__OPENCL_VERSION__) || IN_CUDA
+#define COPIES_AHEAD 0
+#else
+#define COPIES_AHEAD 1 /* the model: it runs what CUDA runs */
+#endif
 #define STAGES             1
 INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
     switch (bytes) {
@@ -65,7 +72,9 @@ INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
 }
 INLINED void end_copies(void) {}
 #define wait_for_copies(n) ((void)0)
-#if !defined(__OPENCL_VERSION__)
+#if IN_CUDA
+#define sync_warp() __syncwarp(FULL_WARP)
+#elif !defined(__OPENCL_VERSION__)
 void model_meet(unsigned mask); /* the machine's */
 #define sync_warp() model_meet(FULL_WARP)
 #endif

@@ -3,8 +3,8 @@
  *
  *     KERNEL                       how a kernel is declared
  *     HIDDEN                       the same where another kernel of the file is compiled alone (cuda/program.c)
- *     OUTSIDE                      before a kernel's argument whose address goes to functions that are not inlined: they
- *                                  read it where it is, and no thread has a copy
+ *     GRID_CONSTANT                before a struct argument whose address goes to functions that are not inlined. Without
+ *                                  it each thread copies the struct to its local memory first
  *     UNROLL, UNROLL_NOT           a loop that is written out, or is not
  *     INLINED                      a helper that is inlined however often it is called, so that what its arguments
  *                                  point to stays in registers
@@ -40,10 +40,14 @@
 #ifndef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
 #endif
-#define BOUNDED              __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
-#define KERNEL               extern "C" __global__ void BOUNDED
-#define HIDDEN               template <int> __global__ void /* what nothing asks for is not compiled */
-#define OUTSIDE              __grid_constant__
+#define BOUNDED __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
+#define KERNEL  extern "C" __global__ void BOUNDED
+#define HIDDEN  template <int> __global__ void /* never instantiated, so not compiled */
+#if __CUDACC_VER_MAJOR__ > 11 || (__CUDACC_VER_MAJOR__ == 11 && __CUDACC_VER_MINOR__ >= 7)
+#define GRID_CONSTANT __grid_constant__
+#else
+#define GRID_CONSTANT
+#endif
 #define INLINED              static __forceinline__ __device__
 #define SELDOM               static __noinline__ __device__ /* a call, which keeps its registers to itself */
 #define OUTLINED             SELDOM /* one copy of long code with many callers */
@@ -62,7 +66,7 @@
 #define INLINED  __device__
 #define SELDOM   __device__
 #define OUTLINED __device__
-#define OUTSIDE
+#define GRID_CONSTANT
 #define KERNEL               __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)         atomicLoad(p)
 #define write_word(p, v)     atomicStore(p, v)
@@ -82,7 +86,7 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #define INLINED  __device__
 #define SELDOM   PURE
 #define OUTLINED __device__
-#define OUTSIDE
+#define GRID_CONSTANT
 #define KERNEL               __global__ void
 #define read_word(p)         atomicLoad(p)
 #define write_word(p, v)     atomicStore(p, v)

@@ -378,7 +378,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
 #define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
 #endif
 KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-            const OUTSIDE parts_plan plan) {
+            const GRID_CONSTANT parts_plan plan) {
     wait_for_earlier();
     reduce_piece(x, offsets, work, out, &plan, 0, 0);
 }
@@ -448,7 +448,7 @@ INLINED u32 put_block(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, con
 /* Rows of one length, a team of a block's warps for each. While one warp writes results the others go on: they write
  * their next states beside those that it reads. */
 KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                  const OUTSIDE parts_plan plan) {
+                  const GRID_CONSTANT parts_plan plan) {
     __shared__ state of_warp[2][WARPS];
     __shared__ u32 have_failed;
     wait_for_earlier();
@@ -489,7 +489,7 @@ KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
 #define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
 #endif
 KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                  const OUTSIDE parts_plan plan) {
+                  const GRID_CONSTANT parts_plan plan) {
     __shared__ uint4 stage[WARPS * STAGE_PACKS];
     wait_for_earlier();
     reduce_piece(x, offsets, work, out, &plan, stage + threadIdx.x / WARP * STAGE_PACKS, 1);
@@ -501,7 +501,7 @@ KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
 #undef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
 KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                const OUTSIDE parts_plan plan) {
+                const GRID_CONSTANT parts_plan plan) {
     __shared__ uint4 stages[WARPS * STAGE_PACKS];
     wait_for_earlier();
     SHARED uint4 *stage = stages + threadIdx.x / WARP * STAGE_PACKS,
@@ -554,7 +554,7 @@ KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
 #define JOINED_STATE(r, s) put_state(work, out, &plan, (r).row, (r).start, (r).n, s)
 #endif
 KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                 const OUTSIDE parts_plan plan) {
+                 const GRID_CONSTANT parts_plan plan) {
     __shared__ state of_warp[WARPS];
     __shared__ u64 left[BLOCK];
     __shared__ u32 count;

@@ -475,8 +475,8 @@ INLINED void load_carried(const GLOBAL u8 *x, const GLOBAL u64 *work, const sort
         at[k] != NO_PLACE ? (u32)load_bits(from, width, begin + k * step) : 0;
 }
 
-/* Puts the lanes' words where their keys are in the tile, and then sets own[k] to the word at place k * BLOCK + threadIdx.x,
- * if that is below `many`. */
+/* Transposes a tile through shared memory: stores own[k] at the place at[k], and sets own[k] to the word at place
+ * k * BLOCK + threadIdx.x, if that is below `many`. */
 INLINED void exchange_words(SHARED u32 *space, const u32 *at, u32 many, u32 *own) {
     UNROLL
     for (u32 k = 0; k < EACH; k++)
@@ -488,8 +488,8 @@ INLINED void exchange_words(SHARED u32 *space, const u32 *at, u32 many, u32 *own
     __syncthreads();
 }
 
-/* Writes own[k] of `type` to where a key with digit[k] goes from place k * BLOCK + threadIdx.x of the tile. (In loops of
- * their own all destinations are read before the first is waited for.) */
+/* Stores own[k] of `type` at the destination of the tile's place k * BLOCK + threadIdx.x, whose key has digit[k]. This loop
+ * does nothing else, so that compilers begin all its loads from shared memory before the first store. */
 #define WRITE_WORDS(type, out, own)                                                                \
     UNROLL                                                                                         \
     for (u32 k = 0; k < EACH; k++) {                                                               \
@@ -514,7 +514,8 @@ INLINED void write_carried(GLOBAL u64 *work, const sort_plan *s, u32 a, u32 widt
         WRITE_WORDS(u8, out, (u8)low[k])
 }
 
-/* What a block shares while it scatters. */
+/* Declares the shared memory of a block that scatters: a tile's words, the warps' counts of each digit, the distance of each
+ * digit's keys to their destination, and room for scans and votes. */
 #define SCATTER_SPACE                                                                              \
     __shared__ u32 space[TILE];                                                                    \
     __shared__ u16 counts[WARPS * DIGITS];                                                         \
@@ -556,8 +557,8 @@ INLINED void scatter_share(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
     }
 }
 
-/* scatter_32 and scatter_64 are for one array of that width, or numbers: with code for all widths a tile takes twice as
- * long. */
+/* scatter_32 and scatter_64 carry one array of that width, or the elements' numbers. `scatter` has code for all widths: with
+ * twice as many instructions a tile took twice as long. */
 KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
                const parts_plan plan, const sort_plan sort) {
     SCATTER_SPACE

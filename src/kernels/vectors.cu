@@ -6,9 +6,9 @@
  * part ends, its states are lowered. Teams need nothing of each other. The teams of a warp only keep step, as lanes that
  * take turns would wait for memory one after another.
  *
- * The next rows are on their way into a ring in shared memory while a tile is added (copies.h), and the numbers of those
- * behind them are read. Where columns are loaded one at a time, a tile has many rows instead, which are loaded at once:
- * the other warps hide their latency.
+ * While a thread adds a tile, the next rows are copied to its ring buffer in shared memory (copies.h), and it reads the
+ * numbers of the rows after those. Threads of single columns have no ring: they begin all loads of a tile at once, and
+ * other warps hide the latency, so such a tile has many rows.
  *
  * wide: a thread has VECTOR neighbouring columns. narrow: one. join_vectors: merges the states of parts that were cut,
  * and lowers them; it returns at once if none was. Parts of few edges are joined by a warp each, others by blocks.
@@ -90,8 +90,8 @@ INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vect
     }
 }
 
-/* A thread's ring: units of rows that are on their way, or have come. That of place k is in slot k % slots. Without slots
- * each tile is loaded when it is wanted: to copy units of a few bytes takes longer. */
+/* A thread's ring buffer: units of rows that are being copied or have arrived. The row at place k has slot k % slots. With
+ * 0 slots the thread loads each tile when it needs it: for units of a few bytes that is faster than to copy them. */
 typedef struct unit_ring {
     SHARED u8 *room;  /* the thread's own unit of slot 0 */
     u32 slots, bytes; /* `bytes`: of a unit */
@@ -107,8 +107,8 @@ PURE SHARED u8 *slot_of(const unit_ring *r, u32 place) {
     return r->room + place % r->slots * (BLOCK * r->bytes);
 }
 
-/* Has the units of rows brought to the ring: row_at[k] to that of place first + k, for `count` places, at most `rows`, as
- * far as they are below `end`. `at` is the unit of row 0; `packed` as in load_unit(). */
+/* Begins to copy rows to the ring: row row_at[k] to the slot of place first + k, for k < count <= rows and first + k < end.
+ * `at` is the unit of row 0; `packed` as in load_unit(). */
 INLINED void bring_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
                         u32 vector, u32 rows, u32 packed, const u32 *row_at, u32 first, u32 count,
                         u32 end) {
@@ -123,11 +123,12 @@ INLINED void bring_rows(const GLOBAL element *at, const vectors_plan *p, const u
     else UNROLL for (u32 i = 0; i < rows * vector; i++) if (i / vector < many)
         begin_copy(slot_of(r, first + i / vector) + i % vector * size,
                    base + (u64)row_at[i / vector] * p->row_bytes + i % vector * size, size);
-    end_copies(); /* even where there are none */
+    end_copies(); /* an empty group counts, too: take_rows() waits for all but the last */
 }
 
-/* Takes a tile's units from the ring: `there` of them from a place on, and the first one again for each other row. Where
- * the ring has room for two tiles, the last copies that were begun are of rows behind this one. */
+/* Waits for a tile's rows and loads them from the ring: `there` of them from a place on, and the first one again for each
+ * other row. With room for two tiles, the last group of copies is of rows behind this tile, so it may still be under way:
+ * rows of the tile + rows of the last group <= 2 * rows <= slots. */
 INLINED void take_rows(const unit_ring *r, u32 vector, u32 rows, u32 place, u32 there,
                        tile_part *t) {
     if (r->slots >= 2 * rows)
@@ -366,12 +367,16 @@ INLINED void fold_pieces(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOB
     }
 }
 
-/* Of a ring of units of several columns: as many as shared memory has room for. */
-#define SLOTS (sizeof(unit) == 16 ? 8u : 16u)
+/* Slots of a ring of units of several columns: the most that fit the ring's share of shared memory, of which static
+ * arrays have 48 KB. Blocks that are too large even for 8 slots, and machines without such copies, load each tile. */
+#define RING_MOST  (32u << 10) /* bytes */
+#define FIT(slots) ((slots)*BLOCK * (u32)sizeof(unit) <= RING_MOST)
+#define SLOTS      (!COPIES_AHEAD ? 0u : FIT(16u) ? 16u : FIT(8u) ? 8u : 0u)
+#define RING_PACKS (SLOTS ? SLOTS * BLOCK * (u32)sizeof(unit) / 16u : 1u)
 
 KERNEL wide(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
             const vectors_plan plan) {
-    __shared__ uint4 room[SLOTS * BLOCK * sizeof(unit) / 16];
+    __shared__ uint4 room[RING_PACKS];
     const unit_ring ring = ring_of(room, VECTOR, SLOTS);
     fold_pieces(x, offsets, work, out, &plan, VECTOR, TILE_ROWS, &ring);
 }

@@ -37,24 +37,6 @@ enum {
     SUMSQ = TALLY_SUMSQ
 };
 
-static u64 double_bits(double x) {
-    u64 bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static double double_from(u64 bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static u32 float_bits(float x) {
-    u32 bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 static float_format format_of(u32 type) {
     const float_format formats[] = {
         [F16] = {10, 15}, [BF16] = {7, 127}, [F32] = {23, 127}, [F64] = {52, 1023}};

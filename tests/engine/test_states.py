@@ -4,6 +4,8 @@ What a state knows is always an array in the test's hands; whatever way led to t
 oracle's of that array, and its bytes are those of a state that was fed the array at once.
 """
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -145,6 +147,22 @@ def program(g, type_, ops, options, devices, steps):
         if not k.plus_zero:
             whole = new(ops, type_, **k.options).feed(k.x, k.y if two else None, pick(g, devices))
             assert whole.save() == k.state.save(), (ops, type_, told, data.SEED)
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+def test_counts_that_no_double_holds(type_):
+    """2^54 + 2 elements and a ddof of 2^54, which as doubles are equal: n - ddof is 2."""
+    pair = data.floats(type_, [0.0, 1.0])
+    for op in ("var", "std"):
+        state = new([op], type_, ddof=2.0**54).feed(pair)
+        for _ in range(53):
+            state.merge(state.copy())
+        state.feed(pair)
+        n = 2**54 + 2
+        variance = Fraction(n, 8)  # S = Q = n / 2
+        rounded = oracle.round_root if op == "std" else oracle.round_ratio
+        want = type_, rounded(type_, variance.numerator, variance.denominator)
+        assert state.value() == want, op
 
 
 @pytest.mark.parametrize("type_", TYPES)

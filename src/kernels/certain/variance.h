@@ -89,9 +89,9 @@ PURE u64 variance_value(double high, double low, double squares_high, double squ
         return bits;
     const double t = two_sum(high, low, &u), v = two_sum(squares_high, squares_low, &w);
     const double left = two_sum(count, -ddof, &off), by = count * left;
+    if (n >> 53 != 0) *lost = 1; /* `count` may be rounded, to ddof even */
     if (ddof >= count) return float_nan_bits(format_of(to));
-    if (off != 0 || n >> 53 != 0 || (v != 0 && !(v > 0x1p-700)) || !(v < 0x1p900 / (count * count)))
-        *lost = 1;
+    if (off != 0 || (v != 0 && !(v > 0x1p-700)) || !(v < 0x1p900 / (count * count))) *lost = 1;
     const double tt = t * t, nv = count * v, nw = count * w, tu = t * u;
     ball a;
     a.s = two_sum(nv, -tt, &e);

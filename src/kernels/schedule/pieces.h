@@ -138,7 +138,7 @@ INLINED u32 add_edge(state *all, aligned_elements at, u64 s, u32 n) {
 }
 #endif
 
-/* Returns where the first element of row `row` lies, from that of the first row on; by a call, as result_apart(). */
+/* Returns the distance of row `row` from the first row, in elements. This is a call, as result_apart() is. */
 OUTLINED u64 row_apart(const parts_plan *p, u64 row) {
     return (u64)(row_spot(p, row).x - p->x);
 }

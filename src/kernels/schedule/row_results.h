@@ -16,7 +16,8 @@
 #define VALUE_TYPE(p, v) ((p)->lower.value[v] >> 8)
 #endif
 
-/* Returns result_spot(), by a call: what it takes would stand in a kernel for each of its many callers. */
+/* Returns result_spot(). This is a call, as its divisions would be inlined at every caller: a quarter of the time to
+ * compile a program at run time. */
 OUTLINED i64 result_apart(const parts_plan *p, u64 row) {
     return result_spot(p, row);
 }

@@ -25,11 +25,12 @@ __device__ u64 first_not_below(const GLOBAL u8 *ids, const GLOBAL u64 *work, con
     return low;
 }
 
-#define PROBES 7u /* places that a search looks at at once */
+#define PROBES 7u /* of a step: their loads are under way at once */
 
-/* Sets `at` to the first of n places whose id of `type` is not below `wanted`. A step that looks at 7 places leaves an
- * eighth of them, and waits for memory as long as one that looks at the middle. */
-#define SEARCH(type, wanted, at)                                                                   \
+/* Adds to `at`, which is 0, the number of ids of `type` below `wanted`, of n that do not fall: std::lower_bound(), but in
+ * steps to an eighth. One of those takes as long as a step to a half, as both wait for memory once. For any ids it ends,
+ * and reads inside. */
+#define LOWER_BOUND(type, wanted, at)                                                              \
     for (u64 many = n, step, below; many > 0;) {                                                   \
         type probe[PROBES];                                                                        \
         step = many / (PROBES + 1) + 1;                                                            \
@@ -103,9 +104,9 @@ __device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, u6
     for (u64 row = thread * APART; row <= count; row += (u64)gridDim.x * BLOCK * APART) {
         u64 at = 0;
         if (p->ids == I32)
-            SEARCH(i32, row, at)
+            LOWER_BOUND(i32, row, at)
         else if (p->ids == I64 || p->ids == U64)
-            SEARCH(i64, row, at)
+            LOWER_BOUND(i64, row, at)
         else
             at = first_not_below(ids, work, p, n, row);
         const u64 id = at < n ? id_of(ids, p, at) : count;
