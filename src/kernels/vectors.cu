@@ -67,12 +67,18 @@ __device__ const GLOBAL u32 *order_of(const GLOBAL u64 *work, const vectors_plan
     return (const GLOBAL u32 *)(p->order ? work + p->order : 0);
 }
 
-/* Sets row_at[] to the numbers of `rows` rows, from a place on; behind the last place before `end` that one's again. */
-INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 place, u32 end,
+/* Returns how many of `rows` places from a place on are before `end`. */
+PURE u32 places_before(u32 end, u32 place, u32 rows) {
+    const u32 left = place < end ? end - place : 0;
+    return left < rows ? left : rows;
+}
+
+/* Sets row_at[] to the numbers of `many` > 0 rows, from a place on, and of the last of these for each of `rows` behind it. */
+INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 place, u32 many,
                          u32 rows, u32 *row_at) {
     UNROLL
     for (u32 k = 0; k < rows; k++)
-        row_at[k] = place + k < end ? place + k : end - 1;
+        row_at[k] = place + (k < many ? k : many - 1);
     if (p->order) UNROLL
     for (u32 k = 0; k < rows; k++)
         row_at[k] = order_of(work, p)[row_at[k]];
@@ -107,13 +113,11 @@ PURE SHARED u8 *slot_of(const unit_ring *r, u32 place) {
     return r->room + place % r->slots * (BLOCK * r->bytes);
 }
 
-/* Begins to copy rows to the ring: row row_at[k] to the slot of place first + k, for k < count <= rows and first + k < end.
- * `at` is the unit of row 0; `packed` as in load_unit(). */
+/* Begins to copy rows to the ring: row row_at[k] to the slot of place first + k, for k < many <= rows. `at` is the unit of
+ * row 0; `packed` as in load_unit(). */
 INLINED void bring_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
-                        u32 vector, u32 rows, u32 packed, const u32 *row_at, u32 first, u32 count,
-                        u32 end) {
+                        u32 vector, u32 rows, u32 packed, const u32 *row_at, u32 first, u32 many) {
     const GLOBAL u8 *base = (const GLOBAL u8 *)at;
-    const u32 left = first < end ? end - first : 0, many = left < count ? left : count;
     const u32 size = (u32)sizeof(element);
     if (packed) UNROLL
     for (u32 k = 0; k < rows; k++) {
@@ -279,6 +283,19 @@ INLINED void next_part(part_place *at, const GLOBAL u8 *offsets, const vectors_p
     if (at->part + 1 < end) at->next_stop = (u32)row_start(offsets, p->parts, at->part + 2);
 }
 
+/* Goes on to the next tile: takes the `there` rows from a place on, begins to copy `next` rows, which row_at[] has, in their
+ * stead, and reads the numbers of `later` rows behind these. */
+INLINED void go_on(const GLOBAL element *at, const GLOBAL u64 *work, const vectors_plan *p,
+                   const unit_ring *ring, u32 vector, u32 rows, u32 packed, u32 place, u32 there,
+                   u32 next, u32 later, u32 *row_at, tile_part *t) {
+    if (ring->slots > 0) {
+        take_rows(ring, vector, rows, place, there, t);
+        bring_rows(at, p, ring, vector, rows, packed, row_at, place + ring->slots, next);
+    } else
+        load_tile(at, p, vector, rows, packed, row_at, there, t);
+    if (later > 0) number_rows(work, p, place + ring->slots + there, later, rows, row_at);
+}
+
 /* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
  * All lanes of a warp call this; those with nothing to do have no part. There is one place where rows are added: it is
  * long, and compilers take long for each copy of it. */
@@ -299,12 +316,12 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         now.stop = (u32)row_start(offsets, p->parts, now.part + 1);
         now.next_stop = (u32)row_start(offsets, p->parts,
                                        now.part + 1 < parts_end ? now.part + 2 : now.part + 1);
-        for (u32 i = 0; i < ring->slots; i += rows) {
-            if (now.row + i < to) number_rows(work, p, now.row + i, to, rows, row_at);
-            bring_rows(at, p, ring, vector, rows, packed, row_at, now.row + i, rows, to);
+        for (u32 i = 0; i <= ring->slots; i += rows) {
+            const u32 many = places_before(to, now.row + i, rows);
+            if (many > 0) number_rows(work, p, now.row + i, many, rows, row_at);
+            if (i < ring->slots)
+                bring_rows(at, p, ring, vector, rows, packed, row_at, now.row + i, many);
         }
-        if (now.row + ring->slots < to)
-            number_rows(work, p, now.row + ring->slots, to, rows, row_at);
     }
     UNROLL_NOT
     while (SOME_LANE(now.part < parts_end)) {
@@ -323,16 +340,20 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
             end = now.stop < to ? now.stop : to;
             begin_columns(&k, vector);
         }
-        if (now.part < parts_end && now.row < end) {
-            const u32 there = end - now.row < rows ? end - now.row : rows;
-            const u32 next = now.row + ring->slots;
-            if (ring->slots > 0) {
-                take_rows(ring, vector, rows, now.row, there, &t);
-                bring_rows(at, p, ring, vector, rows, packed, row_at, next, there, to);
-            } else
-                load_tile(at, p, vector, rows, packed, row_at, there, &t);
-            if (next + there < to) number_rows(work, p, next + there, to, rows, row_at);
-            if (there < rows) pad_rows(&t, vector, rows, there);
+        const u32 is_there = now.part < parts_end && now.row < end;
+        const u32 left = end - now.row, there = left < rows ? left : rows;
+        const u32 next = now.row + ring->slots;
+        const u32 is_full = rows == 8 && packed && there == rows && next + 2 * rows <= to;
+        const u32 is_ragged = SOME_LANE(is_there && !is_full);
+        if (is_there) {
+            if (!is_ragged)
+                go_on(at, work, p, ring, vector, rows, 1, now.row, rows, rows, rows, row_at, &t);
+            else {
+                go_on(at, work, p, ring, vector, rows, packed, now.row, there,
+                      places_before(to, next, there), places_before(to, next + there, rows), row_at,
+                      &t);
+                if (there < rows) pad_rows(&t, vector, rows, there);
+            }
             const tile_rows of = {source_of(at, now.row, work, p), now.row - now.start, STRANDS(p),
                                   p->values.flip};
             add_columns(&k, whole, &t, vector, rows, there, of);
