@@ -98,11 +98,12 @@ static const struct capability whole[] = {
 
 static const struct capability rows[] = {
     {PROGRAM(HAS(SUM), 0, FLOATS, OP(SUM) | OP(MEAN), GIVES_OWN, 1), DEFINES(1, "OP_SUM"),
-     .in_floats = {0, HALVES | TYPE(F32)}},
+     .in_floats = {0, HALVES | TYPE(F32)}, .again = HALVES | TYPE(F32)},
     {PROGRAM(HAS(SUM), 0, INTEGERS & ~BYTES, OP(SUM) | OP(MEAN), GIVES_INTEGER, 1),
      DEFINES(1, "OP_SUM")},
     {PROGRAM(HAS(MAGNITUDES), 0, FLOATS, OP(NORM1), GIVES_OWN, 1),
-     DEFINES(2, "LIFT_MAGNITUDE", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}},
+     DEFINES(2, "LIFT_MAGNITUDE", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)},
+     .again = HALVES | TYPE(F32)},
     {PROGRAM(HAS(SQUARES), 0, FLOATS, OP(SUMSQ) | OP(NORM2), GIVES_OWN, 2),
      DEFINES(2, "LIFT_SQUARE", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}},
     {PROGRAM(HAS(SUM) | HAS(SQUARES), 0, FLOATS, MOMENTS, GIVES_OWN, 4),
@@ -120,8 +121,8 @@ static const struct capability rows[] = {
 /* Columns and vectors. */
 static const struct capability columns[] = {
     {PROGRAM(HAS(SUM), 0, ALL, OP(SUM) | OP(MEAN), GIVES_ANY, COLUMNS_VALUES),
-     DEFINES(2, "FOLD_SUM", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}, .words = 3,
-     .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
+     DEFINES(2, "FOLD_SUM", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)},
+     .again = HALVES | TYPE(F32), .words = 3, .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
     {PROGRAM(HAS(SUM) | HAS(SQUARES), 0, FLOATS, MOMENTS, GIVES_ANY, COLUMNS_VALUES),
      DEFINES(2, "FOLD_MOMENTS", "OP_SUM"), .words = 5, .blocks = GPU_PRODUCT_BLOCKS_A_UNIT},
     /* Sums of squares themselves may well be half way between two floats; their roots hardly ever. */
@@ -239,6 +240,15 @@ unsigned capability_cover(const struct problem *p, const struct gpu_facts *facts
         missing &= ~c->monoids;
     }
     return count;
+}
+
+#define WARP 32
+
+bool capability_adds_again(const struct capability *c, const struct queue *queue,
+                           const struct shaped *s, size_t most) {
+    const unsigned types = c->again & ~c->in_floats[queue->has_slow_doubles];
+    return queue->facts->has_uniform_branches && queue->block % WARP == 0 && s->each <= most &&
+           (types & bit_of(s->p->type)) != 0;
 }
 
 /* ---- Of a row ----------------------------------------------------------------------------- */

@@ -54,11 +54,16 @@ struct capability {
         alone; /* a whole array: it has a kernel `alone` beside `reduce` (kernels/sum.cu, kernels/fold.h) */
     bool certain; /* in parts: every state says what its values are */
     unsigned
+        again; /* in parts: types of elements whose lost sums it can add again (kernels/schedule/lost_sums.h) */
+    unsigned
         words; /* of a state in the workspace; of groups 0: as GROUPS_RECORD() says, and two more */
     unsigned cell; /* groups: bytes of a cell; 0: as an element's key */
     bool
         twice; /* groups: the last of the words, which has no cell, is found by a sweep of its own */
 };
+
+struct queue;
+struct shaped;
 
 /* Returns the row by which a schedule in parts does a problem, or NULL. */
 const struct capability *capability_for(enum schedule schedule, const struct problem *p);
@@ -66,6 +71,11 @@ const struct capability *capability_for(enum schedule schedule, const struct pro
  * into out[], and returns how many they are. */
 unsigned capability_cover(const struct problem *p, const struct gpu_facts *facts, unsigned block,
                           const struct capability *out[MONOIDS]);
+
+/* Returns whether a row's kernels, of a schedule in parts, add again what they lose of this shape, so that they leave nothing:
+ * rows of at most `most` elements. */
+bool capability_adds_again(const struct capability *c, const struct queue *queue,
+                           const struct shaped *s, size_t most);
 
 /* Returns the row's number among those of its schedule, below CAPABILITIES. It is the same in each run. */
 unsigned capability_number(enum schedule schedule, const struct capability *c);

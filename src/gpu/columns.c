@@ -270,6 +270,7 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     plan_column_values(run, s->each, &plan->values);
     plan->counts = run->plan.counts;
     plan->wide_counts = run->plan.wide_counts;
+    plan->leaves_none = run->plan.leaves_none;
 }
 
 #define GRID_MOST 65536u
@@ -295,7 +296,8 @@ static tally_status enqueue(struct parts_run *run) {
     joined.depth = 1;
     const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(call->work), BUFFER(call->out),
                                            VALUE(plan)};
-    const struct gpu_argument joining[] = {BUFFER(call->work), BUFFER(call->out), VALUE(joined)};
+    const struct gpu_argument joining[] = {BUFFER(call->x), BUFFER(call->work), BUFFER(call->out),
+                                           VALUE(joined)};
     const unsigned first = kernel_for(queue, call->s, l);
     TALLY_PATH_OF_VALUE(columns_paths, call->s->p, first);
     if (first == FEW) {
@@ -310,7 +312,7 @@ static tally_status enqueue(struct parts_run *run) {
                            folding, 4);
     if (s == TALLY_OK && l->chunks > 1)
         s = queue->api->launch(queue->gpu, kernel[JOIN], grid_of(l->join_tiles), queue->block,
-                               joining, 3);
+                               joining, 4);
     return s;
 }
 
@@ -334,8 +336,9 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find_kernels(queue, s, &l, &found);
 }
 
-static bool is_certain(const struct shaped *s) {
-    return capability_for(BY_COLUMNS, s->p)->certain;
+static bool is_certain(const struct queue *queue, const struct shaped *s) {
+    const struct capability *c = capability_for(BY_COLUMNS, s->p);
+    return c->certain || capability_adds_again(c, queue, s, COLUMNS_AGAIN_MOST);
 }
 
 const struct strategy columns_strategy = {.takes = takes,

@@ -80,7 +80,7 @@ static bool may_leave(const struct reduction *r) {
     const struct shaped *s = r->c->s;
     const struct strategy *strategy = r->l.strategy;
     return !strategy || !strategy->is_certain || r->l.is_filled || s->cut != TALLY_AXES ||
-           s->each == 0 || !strategy->is_certain(s);
+           s->each == 0 || !strategy->is_certain(r->queue, s);
 }
 
 /* Has the strategy enqueue its launches, after clearing what has to be 0 before them: the bits of rows that it
@@ -99,6 +99,7 @@ static tally_status follow(struct reduction *r, struct gpu_memory *offsets) {
         TALLY_PATH("rows that are left are marked");
     else
         TALLY_PATH("rows that are left have bits");
+    own.plan.leaves_none = !may_leave(r);
     if (!r->l.marked && may_leave(r))
         s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     if (s == TALLY_OK && r->l.is_filled) s = fill(r, &own);

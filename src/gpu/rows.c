@@ -277,8 +277,11 @@ static tally_status enqueue(struct parts_run *run) {
     return s;
 }
 
-static bool is_certain(const struct shaped *s) {
-    return capability_for(BY_ROWS, s->p)->certain;
+/* (Of rows that are cut a warp would take long to add one again.) */
+static bool is_certain(const struct queue *queue, const struct shaped *s) {
+    const struct capability *c = capability_for(BY_ROWS, s->p);
+    return c->certain ||
+           (capability_adds_again(c, queue, s, SUMS_AGAIN_MOST) && !lay_out(queue, s).is_joined);
 }
 
 const struct strategy rows_strategy = {.takes = takes,

@@ -3,7 +3,8 @@
  * that takes a problem and a shape is asked to do it.
  *
  * A strategy puts launches on the queue that write the results of rows. For a row that it cannot do it sets a bit in
- * `left` (kernels/parts.h, leave_row()), and the general kernels `fold` and `join` then do that row. Before it,
+ * `left` (kernels/parts.h, leave_row()), and the general kernels `fold` and `join` then do that row; if it is certain, it
+ * leaves none, and no launch follows. Before it,
  * offsets have been checked, unless it checks them itself; and elements have been brought into the order of groups,
  * unless it is `unordered`.
  */
@@ -58,7 +59,7 @@ struct strategy {
     /* Segments: whether it finds the first wrong offset itself; NULL: it never does. */
     bool (*checks)(const struct shaped *s);
     /* Rows that have elements: whether it leaves none of them; NULL: it may leave some. */
-    bool (*is_certain)(const struct shaped *s);
+    bool (*is_certain)(const struct queue *queue, const struct shaped *s);
 };
 
 /* Returns how many blocks of most kernels the device runs at once. */

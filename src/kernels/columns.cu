@@ -8,7 +8,7 @@
  * wide: a thread has VECTOR neighbouring columns, which it loads at once. narrow: one.
  *
  * A result whose sum two doubles do not hold, that is not certain, or whose integer does not fit is marked, and left to
- * parts.cu.
+ * parts.cu; or, if it is a sum of few short floats, a warp adds it again (schedule/lost_sums.h), and nothing follows.
  *
  * A thread's columns are added up side by side and without branches: additions of doubles have a latency of 8 cycles
  * and more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what
@@ -168,12 +168,53 @@ PURE tile_place find_tile_place(const columns_plan *p) {
     return s;
 }
 
-/* Writes the values of neighbouring columns, from `column` of `slab` on. A column whose value is
- * lost is left to parts.cu. */
-INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *p, u64 slab,
-                          u64 column, u32 vector, const state *a) {
-    const i64 place = p->out_first + (i64)slab * p->out_slab + (i64)column * p->out_column;
-    u32 lost[VECTOR];
+/* Returns the number of a column's result. */
+PURE i64 result_place(const columns_plan *p, u64 slab, u64 column) {
+    return p->out_first + (i64)slab * p->out_slab + (i64)column * p->out_column;
+}
+
+#if defined(FOLD_SUM) && TESTS_EXPONENTS && !LONG && !defined(IN_FLOATS) && HAS_SHUFFLES
+#define ADDS_AGAIN 1 /* lost sums may be added again in place */
+#include "schedule/warps.h"
+
+#include "schedule/lost_sums.h"
+
+/* Writes the values of columns that lanes have lost: those of a lane's unit, from `column` of `slab` on, whose bits are set
+ * in `lost`. All lanes of the warp call this. */
+INLINED void add_lost_columns(const GLOBAL element *x, GLOBAL u8 *out, const columns_plan *p,
+                              u64 slab, u64 column, u32 lost) {
+    const column_values *values = &p->values;
+    UNROLL_NOT
+    for (u32 votes = warp_votes(lost != 0); votes != 0;) {
+        const u32 source = lowest_bit(votes),
+                  nth = lowest_bit(__shfl_sync(FULL_WARP, lost, source));
+        const u64 own_slab = __shfl_sync(FULL_WARP, slab, source);
+        const u64 own = __shfl_sync(FULL_WARP, column, source) + nth;
+        const lost_sum sum = add_again(x + (p->x + (i64)own_slab * p->slab_step + (i64)own),
+                                       p->row_step, (u32)p->rows);
+        for (u32 i = 0; i < values->count; i++) {
+            const u32 op = values->value[i] & 255, to = values->value[i] >> 8, width = width_of(to);
+            const u64 bits = lost_sum_value(sum, op == MEAN ? (u32)p->rows : 1, to);
+            if (threadIdx.x % WARP == source)
+                store_unit(out + values->out[i] + result_place(p, own_slab, own) * (i64)(width / 8),
+                           width, p->out_column, 1, &bits);
+        }
+        if (threadIdx.x % WARP == source) lost &= lost - 1;
+        votes = warp_votes(lost != 0);
+    }
+}
+#else
+#define ADDS_AGAIN 0
+INLINED void add_lost_columns(const GLOBAL element *x, GLOBAL u8 *out, const columns_plan *p,
+                              u64 slab, u64 column, u32 lost) {}
+#endif
+
+/* Writes the values of neighbouring columns, from `column` of `slab` on. Columns whose values are lost are left to parts.cu;
+ * or, if nothing follows, returns a word with a bit set for each, with which the caller has to call add_lost_columns(). */
+INLINED u32 lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *p, u64 slab,
+                         u64 column, u32 vector, const state *a) {
+    const i64 place = result_place(p, slab, column);
+    u32 lost[VECTOR], again = 0;
     u64 n[VECTOR];
     UNROLL
     for (u32 v = 0; v < vector; v++) {
@@ -199,10 +240,14 @@ INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *
     UNROLL
     for (u32 v = 0; v < vector; v++)
         if (lost[v]) {
-            TALLY_PATH_UNLESS("left to fold", NULL, NEVER_LOST);
-            leave_row(work, p->left, slab * p->columns + column + v);
+            TALLY_PATH_UNLESS("lost", NULL, NEVER_LOST);
+            if (ADDS_AGAIN && p->leaves_none)
+                again |= 1u << v;
+            else
+                leave_row(work, p->left, slab * p->columns + column + v);
         } else
             TALLY_PATH("put");
+    return again;
 }
 
 /* Folds the block's tiles, one after another. */
@@ -226,11 +271,13 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
             add_rows(x + (p->x + (i64)slab * p->slab_step + (i64)column + (i64)first * p->row_step),
                      p, vector, rows, first, last, (SHARED u8 *)scratch, a);
         reduce_strands(p->width, p->strands, s.strand, s.slab < p->depth, vector, a, scratch);
-        if (!is_there || s.strand != 0) continue;
+        const u32 has_states = is_there && s.strand == 0;
         if (p->chunks == 1) {
-            lower_states(work, out, p, slab, column, vector, a);
+            const u32 lost = has_states ? lower_states(work, out, p, slab, column, vector, a) : 0;
+            add_lost_columns(x, out, p, slab, column, lost);
             continue;
         }
+        if (!has_states) continue;
         const u64 results = p->slabs * p->columns;
         GLOBAL u64 *to = work + p->states + chunk * results + slab * p->columns + column;
         UNROLL
@@ -263,7 +310,7 @@ KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const c
 
 /* Merges the chunks' states of each result, and lowers them. A tile has results side by side, and
  * chunks one below another. */
-KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
+KERNEL join(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     __shared__ u64 scratch[STATE_WORDS * BLOCK];
     const u64 results = plan.slabs * plan.columns;
     const tile_place s = find_tile_place(&plan);
@@ -290,8 +337,10 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
             }
         }
         reduce_strands(plan.width, plan.strands, s.strand, s.slab < plan.depth, 1, a, scratch);
-        if (is_there && s.strand == 0)
-            lower_states(work, out, &plan, nth / plan.columns, nth % plan.columns, 1, a);
+        const u64 slab = nth / plan.columns, column = nth % plan.columns;
+        const u32 lost =
+            is_there && s.strand == 0 ? lower_states(work, out, &plan, slab, column, 1, a) : 0;
+        add_lost_columns(x, out, &plan, slab, column, lost);
     }
 }
 
@@ -308,18 +357,21 @@ KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const colu
     const u64 column = ((u64)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
     const u32 count = (u32)plan.rows;
     wait_for_earlier();
-    if (column >= plan.columns) return;
-    const GLOBAL element *at = x + (plan.x + (i64)column);
-    const u32 packed = (size_t)at % sizeof(unit) == 0;
-    tile_part t;
-    adding k;
-    state a[VECTOR], whole[VECTOR];
-    const row_source from = row_source_of(at, plan.row_step);
-    const tile_rows of = {from, 0, plan.strands, plan.values.flip};
-    load_rows(at, plan.row_step, VECTOR, WIDE_ROWS, count, packed, &t);
-    begin_columns(&k, VECTOR);
-    add_columns(&k, whole, &t, VECTOR, WIDE_ROWS, count, of);
-    end_columns(&k, whole, VECTOR, of.from, a);
-    lower_states(work, out, &plan, 0, column, VECTOR, a);
+    u32 lost = 0;
+    if (column < plan.columns) {
+        const GLOBAL element *at = x + (plan.x + (i64)column);
+        const u32 packed = (size_t)at % sizeof(unit) == 0;
+        tile_part t;
+        adding k;
+        state a[VECTOR], whole[VECTOR];
+        const row_source from = row_source_of(at, plan.row_step);
+        const tile_rows of = {from, 0, plan.strands, plan.values.flip};
+        load_rows(at, plan.row_step, VECTOR, WIDE_ROWS, count, packed, &t);
+        begin_columns(&k, VECTOR);
+        add_columns(&k, whole, &t, VECTOR, WIDE_ROWS, count, of);
+        end_columns(&k, whole, VECTOR, of.from, a);
+        lost = lower_states(work, out, &plan, 0, column, VECTOR, a);
+    }
+    add_lost_columns(x, out, &plan, 0, column, lost);
 }
 #endif

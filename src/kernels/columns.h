@@ -27,6 +27,7 @@ typedef struct columns_plan {
     u32 chunk;                 /* rows of a chunk */
     u64 counts;                /* as in parts_plan */
     u32 wide_counts;
+    u32 leaves_none; /* as in parts_plan */
 } columns_plan;
 
 #endif

@@ -63,6 +63,7 @@ typedef unsigned long long u64;
 #define IN_CUDA               1
 #define HAS_PTX               1
 #define HAS_BALLOT            1
+#define HAS_SHUFFLES          1
 #define HAS_ATOMIC_MAX        1
 #define HAS_UNROLL_COUNTS     1
 #define HAS_FUSED_UNIT        1
@@ -179,6 +180,7 @@ ATOMICS(u64, atom_add, atom_and, atom_or, atom_xor, atom_xchg, atom_cmpxchg)
  *   ABILITY                the compute capability times 10, such as 900
  *   HAS_PTX                asm() takes PTX
  *   HAS_BALLOT             __ballot_sync()
+ *   HAS_SHUFFLES           __shfl_sync() and __shfl_xor_sync()
  *   HAS_ATOMIC_MAX         atomicMax() of u32 and u64
  *   HAS_UNROLL_COUNTS      _Pragma("unroll 4")
  *   HAS_FUSED_UNIT         fused() takes one instruction
@@ -192,6 +194,9 @@ ATOMICS(u64, atom_add, atom_and, atom_or, atom_xor, atom_xchg, atom_cmpxchg)
 #define HAS_UNROLL_COUNTS     0
 #define HAS_FUSED_UNIT        0
 #define RESERVES_LOCAL_MEMORY 0
+#endif
+#ifndef HAS_SHUFFLES
+#define HAS_SHUFFLES 0
 #endif
 #ifndef COMPILES_BY_PROBLEM
 #define COMPILES_BY_PROBLEM 0

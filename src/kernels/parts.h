@@ -23,6 +23,9 @@
 #define PARTS_ROW_WEIGHT 256 /* a row's cost besides its elements, in elements */
 #define PARTS_ROW_END    32  /* the same for rows.cu */
 #define PARTS_LEAF       4096
+/* Elements of a row, and of a column, whose sum is added again in place if it is lost (schedule/lost_sums.h). */
+#define SUMS_AGAIN_MOST    (1 << 16)
+#define COLUMNS_AGAIN_MOST (1 << 12)
 
 /* Words of a record without its sums: as threads have them in registers and leave them on edges, and as they are
  * lowered. */
@@ -80,6 +83,7 @@ typedef struct parts_plan {
     u32 quick_most;   /* elements of the longest row for `quick` */
     u32 masked;       /* there is a mask that has not been applied yet */
     u32 absolute;     /* an index is the element's number */
+    u32 leaves_none;  /* no `fold` follows: lost sums are added again */
     u32 several;      /* the caller's problem has several values; here may be one of them */
     u32 first_value;  /* which of these the first here is */
     u32 xored;        /* the bits are wanted for xor, not for and or or */

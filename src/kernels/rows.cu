@@ -23,7 +23,8 @@
  * several at a time. Rows of one length, of few elements, have a kernel of their own, without pieces.
  *
  * Sums of floats take precision levels, from cheap to exact (state/float_sum.h). A row whose sum a double-double does not
- * hold is left to `fold` (parts.cu); cut rows of f64 are merged as quad-doubles then.
+ * hold is left to `fold` (parts.cu); or, if rows of short floats are not cut, its warp adds it again
+ * (schedule/lost_sums.h), and no `fold` follows. Cut rows of f64 are merged as quad-doubles then.
  *
  * Indices. An element has an order-preserving key, or its complement for argmin; all NaNs have the
  * highest key. The result is the first element with the highest key.
@@ -277,8 +278,8 @@ INLINED team_range edge_range(const GLOBAL u8 *offsets, const parts_plan *p, u32
 
 /* Goes on to the teams' next turn or, after the last one, writes the results of the lanes' rows; those that are not
  * determined come once more. Returns the next job. */
-INLINED u32 put_rows(piece_rows *r, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
-                     u32 shorts) {
+INLINED u32 put_rows(piece_rows *r, aligned_elements at, GLOBAL u64 *work, GLOBAL u8 *out,
+                     const parts_plan *p, u32 shorts) {
     r->turn++;
     while (r->turn >> r->team == 0 && !(turns_of(r->owners, r->team) >> r->turn & 1))
         r->turn++;
@@ -286,13 +287,15 @@ INLINED u32 put_rows(piece_rows *r, GLOBAL u64 *work, GLOBAL u8 *out, const part
         return GROUP;
     const u64 own = r->row + row_of_lane(r->team);
     /* Sums without squares of long rows are never approximate: that code would slow down all others. */
-    u32 failed = 0;
+    u32 failed = 0, is_lost = 0;
     if (HAS_SQUARES || shorts)
         failed = votes_of(own < r->stop && r->owners >> (threadIdx.x % WARP) & 1 &&
                           !put_approximate(work, out, p, own, r->mine, r->length,
-                                           LANE_DEPTH(r->length, r->team), r->kept, r->precision));
+                                           LANE_DEPTH(r->length, r->team), r->kept, r->precision,
+                                           &is_lost));
     else if (own < r->stop)
-        put_row(work, out, p, own, r->mine, r->length, r->kept);
+        is_lost = put_row(work, out, p, own, r->mine, r->length, r->kept);
+    add_lost_rows(at, out, p, own, r->mine, r->apart, r->length, is_lost);
     retry(failed, HAS_SQUARES ? (u32)(r->stop - r->row) : WARP / 2, &r->precision, &r->back);
     if (failed != 0) { /* the same rows again */
         r->owners = failed;
@@ -367,7 +370,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         }
         if (job == GROUP ? (lane & ((1u << a.team) - 1)) == r.turn : lane == r.late_one)
             r.kept = all;
-        job = r.late ? LATE : put_rows(&r, work, out, p, shorts);
+        job = r.late ? LATE : put_rows(&r, at, work, out, p, shorts);
     }
 }
 
@@ -425,11 +428,11 @@ INLINED block_teams block_teams_of(const parts_plan *p) {
 
 /* Writes the results of the block's rows, from `first` on. One warp does it, a lane for each row, from the states of all
  * warps. Returns whether near sums did not decide one of them. */
-INLINED u32 put_block(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, const block_teams *t,
-                      u64 first, const SHARED state *of_warp, u32 is_near) {
+INLINED u32 put_block(aligned_elements at, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
+                      const block_teams *t, u64 first, const SHARED state *of_warp, u32 is_near) {
     const u32 lane = threadIdx.x % WARP;
     const u64 row = first + lane;
-    u32 failed = 0;
+    u32 failed = 0, is_lost = 0;
     if (lane < t->at_once && row < p->rows.count) {
         state all = of_warp[lane * t->warps];
         UNROLL_NOT
@@ -438,10 +441,11 @@ INLINED u32 put_block(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, con
         if (HAS_SQUARES)
             failed = !put_approximate(work, out, p, row, row * t->each, t->each,
                                       LANE_DEPTH(t->each, WARP_LOG) + WARPS, all,
-                                      is_near ? APPROXIMATE : PLAIN);
+                                      is_near ? APPROXIMATE : PLAIN, &is_lost);
         else
-            put_row(work, out, p, row, row * t->each, t->each, all);
+            is_lost = put_row(work, out, p, row, row * t->each, t->each, all);
     }
+    add_lost_rows(at, out, p, row, row * t->each, is_lost ? apart_of(p, row) : 0, t->each, is_lost);
     return HAS_SQUARES ? warp_votes(failed) != 0 : 0;
 }
 
@@ -469,7 +473,7 @@ KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
         __syncthreads();
         u32 failed = 0;
         if (warp == turn % WARPS)
-            failed = put_block(work, out, &plan, &t, first, of_warp[turn % 2], is_near);
+            failed = put_block(at, work, out, &plan, &t, first, of_warp[turn % 2], is_near);
         if (HAS_SQUARES && is_near) {
             if (threadIdx.x == turn % WARPS * WARP) have_failed = failed;
             __syncthreads();
@@ -525,7 +529,7 @@ KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
             wait_for_copies(0);
         sync_warp();
         const u32 skew = (u32)((base + at.skew) % PACK);
-        put_few((const SHARED element *)stage + skew, work, out, &plan, row, count, n,
+        put_few((const SHARED element *)stage + skew, at, work, out, &plan, row, count, n,
                 skew == 0 && n % PACK == 0, base);
         sync_warp();
         SHARED uint4 *const last = stage;

@@ -136,6 +136,7 @@ void model_operation(void);
 
 u64 model_shuffle(unsigned mask, u64 value, unsigned source);
 #define model_lane_index()         (model_thread() % 32)
+#define HAS_SHUFFLES               1
 #define __shfl_sync(mask, v, lane) ((__typeof__(v))model_shuffle(mask, v, (lane) % 32))
 #define __shfl_xor_sync(mask, v, lanes)                                                            \
     ((__typeof__(v))model_shuffle(mask, v, model_lane_index() ^ (lanes)))

@@ -325,23 +325,24 @@ struct repeated {
     tally_device *device;
     CUdeviceptr x[ARRAYS], out[ARRAYS], work;
     size_t bytes;
-    float *host[ARRAYS];
+    double *host[ARRAYS];
     tally_shape shape;
     size_t length[2];
     int along, across; /* from an element of a sum to the next one, and from a sum to the next */
 };
 
-static const tally_problem float_sum = {.op = TALLY_SUM, .type = TALLY_F32};
+/* Its kernels may leave a sum, so that others follow. */
+static const tally_problem double_sum = {.op = TALLY_SUM, .type = TALLY_F64};
 
-static float *make_floats(const struct repeated *r, int of) {
-    float *x = malloc(sizeof(float) * RESULTS * EACH);
+static double *make_doubles(const struct repeated *r, int of) {
+    double *x = malloc(sizeof(double) * RESULTS * EACH);
     assert_non_null(x);
     for (int i = 0; i < RESULTS * EACH; i++)
-        x[i] = (float)((i * (of + 3)) % 11 - 5);
+        x[i] = (i * (of + 3)) % 11 - 5;
     for (int k = 7; k <= 8; k++) {
-        x[k * r->across + 3 * r->along] = 3e38f;
-        x[k * r->across + 4 * r->along] = -3e38f;
-        x[k * r->across + 5 * r->along] = 1e-30f;
+        x[k * r->across + 3 * r->along] = 1e300;
+        x[k * r->across + 4 * r->along] = -1e300;
+        x[k * r->across + 5 * r->along] = 1e-100;
     }
     return x;
 }
@@ -353,14 +354,15 @@ static void open_repeated(struct repeated *r, bool are_rows) {
     r->shape =
         (tally_shape){.cut = TALLY_AXES, .dims = 2, .length = r->length, .axes = are_rows ? 2 : 1};
     assert_int_equal(tally_open("cuda:0", &r->device), TALLY_OK);
-    assert_int_equal(tally_workspace_shaped(r->device, &float_sum, &r->shape, &r->bytes), TALLY_OK);
+    assert_int_equal(tally_workspace_shaped(r->device, &double_sum, &r->shape, &r->bytes),
+                     TALLY_OK);
     assert_int_equal(driver.cuMemAlloc(&r->work, r->bytes), 0);
     assert_int_equal(driver.cuMemsetD8Async(r->work, 0x5a, r->bytes, stream), 0);
     for (int i = 0; i < ARRAYS; i++) {
-        r->host[i] = make_floats(r, i);
-        assert_int_equal(driver.cuMemAlloc(&r->x[i], sizeof(float) * RESULTS * EACH), 0);
-        assert_int_equal(driver.cuMemAlloc(&r->out[i], sizeof(float) * RESULTS), 0);
-        driver.cuMemcpyHtoDAsync(r->x[i], r->host[i], sizeof(float) * RESULTS * EACH, stream);
+        r->host[i] = make_doubles(r, i);
+        assert_int_equal(driver.cuMemAlloc(&r->x[i], sizeof(double) * RESULTS * EACH), 0);
+        assert_int_equal(driver.cuMemAlloc(&r->out[i], sizeof(double) * RESULTS), 0);
+        driver.cuMemcpyHtoDAsync(r->x[i], r->host[i], sizeof(double) * RESULTS * EACH, stream);
     }
     assert_int_equal(driver.cuStreamSynchronize(stream), 0);
 }
@@ -383,12 +385,12 @@ static tally_status call_again(const struct repeated *r, int i, CUstream on) {
                                     .workspace_bytes = r->bytes,
                                     .queue = on,
                                     .out = out};
-    return tally_enqueue_shaped(r->device, &float_sum, &call);
+    return tally_enqueue_shaped(r->device, &double_sum, &call);
 }
 
 /* Makes a call, and looks at its sums, which doubles hold but for what cancels. Until then they are wiped. */
 static void check_again(const struct repeated *r, int i, CUstream on) {
-    float got[RESULTS];
+    double got[RESULTS];
     assert_int_equal(driver.cuMemsetD8Async(r->out[i], 0x5a, sizeof got, on), 0);
     assert_int_equal(call_again(r, i, on), TALLY_OK);
     assert_int_equal(driver.cuStreamSynchronize(on), 0);
@@ -397,11 +399,11 @@ static void check_again(const struct repeated *r, int i, CUstream on) {
     for (int k = 0; k < RESULTS; k++) {
         double sum = 0, tiny = 0;
         for (int j = 0; j < EACH; j++) {
-            const float x = r->host[i][k * r->across + j * r->along];
-            tiny += fabsf(x) < 1e-9f ? x : 0;
-            sum += fabsf(x) < 1e9f && fabsf(x) > 1e-9f ? x : 0;
+            const double x = r->host[i][k * r->across + j * r->along];
+            tiny += fabs(x) < 1e-9 ? x : 0;
+            sum += fabs(x) < 1e9 && fabs(x) > 1e-9 ? x : 0;
         }
-        assert_true(got[k] == (float)(sum + tiny));
+        assert_true(got[k] == (sum + tiny));
     }
 }
 

@@ -7,6 +7,8 @@
 #ifndef TALLY_SCHEDULE_PACKS_H
 #define TALLY_SCHEDULE_PACKS_H
 
+#include "warps.h"
+
 #define LOADS  4u             /* a lane's loads of packs under way at once */
 #define CHUNK  (LOADS * PACK) /* elements of these loads */
 #define CHUNKS (64 / CHUNK)   /* chunks that a lane adds before it tests whether its sum is exact */
@@ -61,18 +63,6 @@ PURE pack_range pack_range_of(aligned_elements at, u64 s, u32 n) {
     const pack_range r = {at.x + (s - from), from, from + n, s < PACK && at.skew > 0 ? PACK : 0,
                           left < PART_MOST ? (u32)left : PART_MOST};
     return r;
-}
-
-/* Returns to all lanes a word with bit i set if lane i's `yes` is not 0. */
-INLINED u32 warp_votes(u32 yes) {
-#if HAS_BALLOT
-    return __ballot_sync(FULL_WARP, yes);
-#else
-    u32 votes = (u32)(yes != 0) << (threadIdx.x % WARP);
-    for (u32 lanes = 1; lanes < WARP; lanes *= 2)
-        votes |= __shfl_xor_sync(FULL_WARP, votes, lanes);
-    return votes;
-#endif
 }
 
 /* Returns the pack at c, some elements of which may lie outside the range and the array. */

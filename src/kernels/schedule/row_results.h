@@ -41,6 +41,37 @@ __device__ u64 elements_of(const GLOBAL u64 *work, const parts_plan *p, u64 row,
     return IS_FILLED(p) && p->counts != 0 ? count_of_row(work, p->counts, p->wide_counts, row) : n;
 }
 
+/* Whether lost sums may be added again in place. */
+#if HAS_ONE_FLOAT_SUM && !LONG && !SUMS_IN_FLOATS
+#define ADDS_AGAIN 1
+#include "lost_sums.h"
+
+/* Writes the values of rows that lanes have lost: each of such a lane, with n elements from s on, which lie `off` further on
+ * in memory. All lanes of the warp call this. */
+INLINED void add_lost_rows(aligned_elements at, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 s,
+                           u64 off, u32 n, u32 is_lost) {
+    UNROLL_NOT
+    for (u32 lost = warp_votes(is_lost); lost != 0; lost &= lost - 1) {
+        const u32 source = lowest_bit(lost), count = __shfl_sync(FULL_WARP, n, source);
+        const u64 first = __shfl_sync(FULL_WARP, s + off, source);
+        const lost_sum sum = add_again(at.x + at.skew + first, 1, count);
+        const u64 bits = lost_sum_value(sum, VALUE_OP(p, 0) == MEAN ? count : 1, VALUE_TYPE(p, 0));
+        if (threadIdx.x % WARP == source) put(out, p, 0, row, bits);
+    }
+}
+#else
+#define ADDS_AGAIN 0
+INLINED void add_lost_rows(aligned_elements at, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 s,
+                           u64 off, u32 n, u32 is_lost) {}
+#endif
+
+/* Notes that a row's state is lost: leaves the row to `fold`, or returns 1 if the caller has to call add_lost_rows(). */
+__device__ u32 lose_row(GLOBAL u64 *work, const parts_plan *p, u64 row) {
+    if (ADDS_AGAIN && p->leaves_none) return 1;
+    leave_row(work, p->left, row);
+    return 0;
+}
+
 /* Writes the results of row `row`, which has no elements. */
 __device__ void put_nothing(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row) {
     u32 lost = 0;
@@ -52,17 +83,17 @@ __device__ void put_nothing(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *
     if (lost) leave_row(work, p->left, row);
 }
 
-/* Writes the results of a row of n > 0 places from its state, or leaves the row to `fold`. `start` is the number of its
- * first element. */
-__device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
-                          u64 n, state s) {
+/* Writes the results of a row of n > 0 places from its state, or loses the row. `start` is the number of its first element.
+ * Returns what lose_row() does, or 0. */
+__device__ u32 put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
+                         u64 n, state s) {
     const u32 values = SEVERAL_VALUES ? p->lower.values : 1;
     const u64 first = p->absolute ? 0 : start; /* indices count from here */
     u32 lost = 0;
     n = elements_of(work, p, row, n);
     if (IS_FILLED(p) && n == 0) {
         put_nothing(work, out, p, row);
-        return;
+        return 0;
     }
     if (IS_FILLED(p) && may_be_filled(&s)) lost = 1;
     if (values == 1) { /* without a loop */
@@ -78,19 +109,19 @@ __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
         }
     }
     if (lost) {
-        TALLY_PATH_UNLESS("left to fold", NULL, NEVER_LOST);
-        leave_row(work, p->left, row);
-    } else
-        TALLY_PATH("put");
+        TALLY_PATH_UNLESS("lost", NULL, NEVER_LOST);
+        return lose_row(work, p, row);
+    }
+    TALLY_PATH("put");
+    return 0;
 }
 
-/* Writes the results of row `row`, which has n elements; the first has the number `start`. */
-__device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
-                        u64 n, state s) {
-    if (n > 0)
-        put_state(work, out, p, row, start, n, s);
-    else
-        put_nothing(work, out, p, row);
+/* Writes the results of row `row`, which has n elements; the first has the number `start`. Returns what put_state() does. */
+__device__ u32 put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
+                       u64 n, state s) {
+    if (n > 0) return put_state(work, out, p, row, start, n, s);
+    put_nothing(work, out, p, row);
+    return 0;
 }
 
 #if HAS_APPROXIMATE
@@ -115,15 +146,16 @@ __device__ u32 put_near(GLOBAL u8 *out, const parts_plan *p, u64 row, u32 n, u32
 #define LANE_DEPTH(n, t) (((n) >> (t)) + 2 * PACK)
 
 /* Writes a row's results, as put_row() does, from a state that may be approximate: an element has then gone through `depth`
- * additions, and up to five merges of lanes. Returns whether the state determines them. */
+ * additions, and up to five merges of lanes. Returns whether the state determines them; *is_lost becomes what put_state()
+ * returns. */
 __device__ u32 put_approximate(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row,
-                               u64 start, u32 n, u32 depth, state s, u32 precision) {
+                               u64 start, u32 n, u32 depth, state s, u32 precision, u32 *is_lost) {
 #if HAS_APPROXIMATE
     const u32 there = (u32)elements_of(work, p, row, n);
     const u32 is_near = HAS_SQUARES ? precision == APPROXIMATE : s.tag & TAG_APPROXIMATE;
     if (there > 0 && is_near) return put_near(out, p, row, there, depth, s);
 #endif
-    put_row(work, out, p, row, start, n, s);
+    *is_lost = put_row(work, out, p, row, start, n, s);
     return 1;
 }
 

@@ -280,13 +280,14 @@ INLINED void add_few(batch *k, const SHARED element *x, const u32 *at, u32 n, u3
 
 /* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
  * them at once. `in_packs`: they are made of whole packs. */
-INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
-                     u64 row, u32 count, u32 n, u32 in_packs, u64 base) {
+INLINED void put_few(const SHARED element *x, aligned_elements all, GLOBAL u64 *work,
+                     GLOBAL u8 *out, const parts_plan *p, u64 row, u32 count, u32 n, u32 in_packs,
+                     u64 base) {
     const u32 lane = threadIdx.x % WARP;
     UNROLL_NOT
     for (u32 from = 0; from < count; from += LOADS * WARP) {
         batch k[LOADS];
-        u32 at[LOADS];
+        u32 at[LOADS], is_lost = 0; /* bit i: of row i */
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane;
@@ -311,13 +312,20 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
                 now = double_double_row(x + at[i], n);
             }
 #endif
-            put_state(work, out, p, row + r, base + at[i], n, now);
+            is_lost |= put_state(work, out, p, row + r, base + at[i], n, now) << i;
+        }
+        if (warp_votes(is_lost) == 0) continue;
+        UNROLL_NOT
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane;
+            add_lost_rows(all, out, p, row + r, base + (u64)r * n, 0, n, is_lost >> i & 1);
         }
     }
 }
 #else
-INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
-                     u64 row, u32 count, u32 n, u32 in_packs, u64 base) {}
+INLINED void put_few(const SHARED element *x, aligned_elements all, GLOBAL u64 *work,
+                     GLOBAL u8 *out, const parts_plan *p, u64 row, u32 count, u32 n, u32 in_packs,
+                     u64 base) {}
 #endif
 
 /* Rows in the stage: `count` of them from number `row` on, whose first element has the number `base`; a row's elements lie
@@ -407,15 +415,15 @@ INLINED staged_rows stage_equal(SHARED uint4 *stage, staging *how, aligned_eleme
 }
 
 /* Reduces the rows of the stage by teams of 2^t lanes. */
-INLINED void put_by_teams(const staged_rows *s, u32 t, GLOBAL u64 *work, GLOBAL u8 *out,
-                          const parts_plan *p, u32 *precision) {
+INLINED void put_by_teams(const staged_rows *s, u32 t, aligned_elements all, GLOBAL u64 *work,
+                          GLOBAL u8 *out, const parts_plan *p, u32 *precision) {
     const u32 lane = threadIdx.x % WARP, team = WARP >> t, of_team = lane & ((1u << t) - 1);
     state kept = none();
     u32 kept_at = 0, kept_n = 0, failed = 0, back = DOUBLE_DOUBLE;
     UNROLL_NOT
     for (u32 g = 0; g * team < s->count; g++) {
         const u32 r = g * team + (lane >> t), is_there = r < s->count;
-        u32 at = 0, length = 0, in_packs = s->each % PACK == 0 && s->skew == 0;
+        u32 at = 0, length = 0, is_lost = 0, in_packs = s->each % PACK == 0 && s->skew == 0;
         if (is_there) {
             at = s->each > 0 ? r * s->each : s->starts[r];
             length = s->each > 0 ? s->each : s->starts[r + 1] - at;
@@ -425,7 +433,8 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, GLOBAL u64 *work, GLOBAL 
             const state now = add_staged(s->x + at, length, 0, in_packs, s->base + at, precision);
             failed = votes_of(is_there &&
                               !put_approximate(work, out, p, s->row + r, s->base + at, length,
-                                               LANE_DEPTH(length, t), now, *precision));
+                                               LANE_DEPTH(length, t), now, *precision, &is_lost));
+            add_lost_rows(all, out, p, s->row + r, s->base + at, 0, length, is_lost);
             retry(failed, team / 2, precision, &back);
             if (failed != 0) g--; /* the same rows again */
             continue;
@@ -440,9 +449,10 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, GLOBAL u64 *work, GLOBAL 
         if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < s->count) continue;
         const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
         const u32 has_own = own < s->count && of_team <= (g & ((1u << t) - 1));
-        failed =
-            votes_of(has_own && !put_approximate(work, out, p, s->row + own, s->base + kept_at,
-                                                 kept_n, LANE_DEPTH(kept_n, t), kept, *precision));
+        failed = votes_of(has_own &&
+                          !put_approximate(work, out, p, s->row + own, s->base + kept_at, kept_n,
+                                           LANE_DEPTH(kept_n, t), kept, *precision, &is_lost));
+        add_lost_rows(all, out, p, s->row + own, s->base + kept_at, 0, kept_n, is_lost);
         retry(failed, WARP / 2, precision, &back);
         if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
     }
@@ -463,9 +473,9 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, aligned_elements 
     s.skew = (u32)((s.base + at.skew) % PACK);
     s.x += s.skew;
     if (HAS_ONE_WAY && how->are_packs && s.skew == 0)
-        put_few(s.x, work, out, p, row, s.count, PACK, 1, s.base);
+        put_few(s.x, at, work, out, p, row, s.count, PACK, 1, s.base);
     else
-        put_by_teams(&s, how->t, work, out, p, precision);
+        put_by_teams(&s, how->t, at, work, out, p, precision);
     sync_warp();
     return s.count;
 }

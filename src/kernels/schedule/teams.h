@@ -109,11 +109,6 @@ INLINED state merge_at_level(state s, u32 t, u32 precision) {
 }
 #endif
 
-/* Returns the number of the lowest set bit; 32 if none is. */
-PURE u32 lowest_bit(u32 w) {
-    return w == 0 ? 32 : 31 - leading_zeros(w & (0 - w));
-}
-
 /* Returns the number of the lane's own row among WARP rows that teams of 2^t take: WARP >> t rows
  * at a time, a team each. Lane k of a team keeps the row of turn k. */
 PURE u32 row_of_lane(u32 t) {

@@ -5,7 +5,7 @@
 
 MODEL_KERNEL4(wide, const element *, u64 *, u8 *, columns_plan);
 MODEL_KERNEL4(narrow, const element *, u64 *, u8 *, columns_plan);
-MODEL_KERNEL3(join, u64 *, u8 *, columns_plan);
+MODEL_KERNEL4(join, const element *, u64 *, u8 *, columns_plan);
 #if HAS_FEW
 MODEL_KERNEL4(few, const element *, u64 *, u8 *, columns_plan);
 #define FEW_KERNEL &few_kernel
