@@ -75,7 +75,7 @@ static tally_status fill(struct reduction *r, struct parts_run *own) {
     return filled_enqueue(r->queue, c, &r->plan, &r->l.filled);
 }
 
-/* Returns whether the strategy may leave rows, which `fold` and `join` then do. */
+/* Returns what r->may_leave is to be. */
 static bool may_leave(const struct reduction *r) {
     const struct shaped *s = r->c->s;
     const struct strategy *strategy = r->l.strategy;
@@ -99,8 +99,8 @@ static tally_status follow(struct reduction *r, struct gpu_memory *offsets) {
         TALLY_PATH("rows that are left are marked");
     else
         TALLY_PATH("rows that are left have bits");
-    own.plan.leaves_none = !may_leave(r);
-    if (!r->l.marked && may_leave(r))
+    own.plan.leaves_none = !r->may_leave;
+    if (!r->l.marked && r->may_leave)
         s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     if (s == TALLY_OK && r->l.is_filled) s = fill(r, &own);
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
@@ -125,6 +125,7 @@ static tally_status enqueue(struct queue *queue, const struct parts_call *call,
     const struct shaped *shaped = call->s;
     struct reduction r = {.queue = queue, .c = call};
     parts_lay_out(queue, shaped, strategy, &r.l);
+    r.may_leave = may_leave(&r);
     reduction_plan(call, &r.l, &r.plan);
     if (r.l.marked) r.plan.left |= next_mark(queue) << PARTS_MARK_AT;
     tally_status s = part_kernels_find(queue);
@@ -149,8 +150,8 @@ static tally_status enqueue(struct queue *queue, const struct parts_call *call,
         s = follow(&r, offsets);
     else if (shaped->p->values == 1)
         TALLY_PATH_OF(alone_paths, (unsigned)shaped->p->value[0].op, (unsigned)shaped->p->type);
-    if (!may_leave(&r)) TALLY_PATH("no row is left");
-    if (s != TALLY_OK || !may_leave(&r)) return s;
+    if (!r.may_leave) TALLY_PATH("no row is left");
+    if (s != TALLY_OK || !r.may_leave) return s;
     s = part_launch(queue, PART_FOLD, r.l.grid, folding, 8);
     if (r.l.pieces > 1 && r.l.is_cut) TALLY_PATH("rows that are cut");
     if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)

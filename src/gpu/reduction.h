@@ -12,9 +12,10 @@ struct reduction {
     const struct parts_call *c; /* the caller's, or `aside` */
     struct parts_layout l;
     struct parts_plan plan;
-    struct parts_call aside;         /* what `c` is once the elements lie aside */
-    struct shaped shape_aside;       /* the shape of `aside` */
-    struct part_rows tree_rows;      /* where the rows of the tree's elements begin */
+    bool may_leave;             /* the strategy may leave rows, which `fold` and `join` then do */
+    struct parts_call aside;    /* what `c` is once the elements lie aside */
+    struct shaped shape_aside;  /* the shape of `aside` */
+    struct part_rows tree_rows; /* where the rows of the tree's elements begin */
     struct gpu_memory *tree_offsets; /* the offsets for tree_rows */
 };
 

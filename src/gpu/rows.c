@@ -277,7 +277,7 @@ static tally_status enqueue(struct parts_run *run) {
     return s;
 }
 
-/* (Of rows that are cut a warp would take long to add one again.) */
+/* (Rows that are cut go through `join_rows`, which cannot add again.) */
 static bool is_certain(const struct queue *queue, const struct shaped *s) {
     const struct capability *c = capability_for(BY_ROWS, s->p);
     return c->certain ||

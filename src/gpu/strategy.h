@@ -3,8 +3,8 @@
  * that takes a problem and a shape is asked to do it.
  *
  * A strategy puts launches on the queue that write the results of rows. For a row that it cannot do it sets a bit in
- * `left` (kernels/parts.h, leave_row()), and the general kernels `fold` and `join` then do that row; if it is certain, it
- * leaves none, and no launch follows. Before it,
+ * `left` (kernels/parts.h, leave_row()), and the general kernels `fold` and `join` then do that row; where is_certain()
+ * says so, it leaves none, and no launch follows. Before it,
  * offsets have been checked, unless it checks them itself; and elements have been brought into the order of groups,
  * unless it is `unordered`.
  */

@@ -184,6 +184,7 @@ PURE i64 result_place(const columns_plan *p, u64 slab, u64 column) {
 INLINED void add_lost_columns(const GLOBAL element *x, GLOBAL u8 *out, const columns_plan *p,
                               u64 slab, u64 column, u32 lost) {
     const column_values *values = &p->values;
+    if (!p->leaves_none) return; /* a block may be less than a warp */
     UNROLL_NOT
     for (u32 votes = warp_votes(lost != 0); votes != 0;) {
         const u32 source = lowest_bit(votes),

@@ -23,7 +23,8 @@
 #define PARTS_ROW_WEIGHT 256 /* a row's cost besides its elements, in elements */
 #define PARTS_ROW_END    32  /* the same for rows.cu */
 #define PARTS_LEAF       4096
-/* Elements of a row, and of a column, whose sum is added again in place if it is lost (schedule/lost_sums.h). */
+/* Elements of a row, and of a column, whose sum is added again in place if it is lost (schedule/lost_sums.h). That is slower
+ * than `fold` for longer ones of which many are lost (H200: three times for 4096 columns of 8192). */
 #define SUMS_AGAIN_MOST    (1 << 16)
 #define COLUMNS_AGAIN_MOST (1 << 12)
 

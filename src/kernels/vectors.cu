@@ -296,6 +296,10 @@ INLINED void go_on(const GLOBAL element *at, const GLOBAL u64 *work, const vecto
     if (later > 0) number_rows(work, p, place + ring->slots + there, later, rows, row_at);
 }
 
+/* Rows of the tiles that go on without conditions if they are full: of smaller ones the second text costs more than it
+ * saves, and larger ones have no ring. */
+#define UNASKED_ROWS 8u
+
 /* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
  * All lanes of a warp call this; those with nothing to do have no part. There is one place where rows are added: it is
  * long, and compilers take long for each copy of it. */
@@ -343,8 +347,8 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         const u32 is_there = now.part < parts_end && now.row < end;
         const u32 left = end - now.row, there = left < rows ? left : rows;
         const u32 next = now.row + ring->slots;
-        const u32 is_full = rows == 8 && packed && there == rows && next + 2 * rows <= to;
-        const u32 is_ragged = SOME_LANE(is_there && !is_full);
+        const u32 is_full = packed && there == rows && next + 2 * rows <= to;
+        const u32 is_ragged = rows != UNASKED_ROWS || SOME_LANE(is_there && !is_full);
         if (is_there) {
             if (!is_ragged)
                 go_on(at, work, p, ring, vector, rows, 1, now.row, rows, rows, rows, row_at, &t);

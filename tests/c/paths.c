@@ -1172,7 +1172,7 @@ static void check_model(void) {
             check_kernels(&p, HUGE_ONES);
         }
     }
-    check_axes(ask(TALLY_SUM, TALLY_F32), WILD, 2, 40000, 40000, 1, 1, 0, "rows that `fold` cuts");
+    check_axes(ask(TALLY_SUM, TALLY_F64), WILD, 2, 40000, 40000, 1, 1, 0, "rows that `fold` cuts");
     for (int ways = 0; ways < 2; ways++)
         check_axes(ask(ways ? TALLY_NORM1 : TALLY_SUM, TALLY_F64), STEPS, 2, 12000, 12000, 1, 1, 0,
                    "rows of several pieces");

@@ -12,11 +12,19 @@
 #define TALLY_SCHEDULE_LOST_SUMS_H
 
 #define UNIT_BIT    (-149)
-#define FIRST_DIGIT 3u
-#define LANE_DIGITS 9u                  /* of a lane: a float's highest bit weighs 2^276 units */
-#define WARP_DIGITS (FIRST_DIGIT + 11u) /* SUMS_AGAIN_MOST floats have 293 bits and a sign */
-#define ADDED_AGAIN 4u                  /* loads of a lane that are under way at once */
-#define NO_FINITE   255u                /* the exponent field of infinities and NaNs */
+#define FIRST_DIGIT 3u /* three digits of a fraction make a quotient's leading 65 bits */
+#define LANE_DIGITS 9u /* the highest bit of a finite float weighs 2^276 units */
+#define WARP_DIGITS                                                                                \
+    14u /* those of a fraction, of a sum below 2^277 SUMS_AGAIN_MOST units, and one for the sign */
+#define ADDED_AGAIN 4u   /* loads of a lane that are under way at once */
+#define NO_FINITE   255u /* the exponent field of infinities and NaNs */
+
+/* A digit of a lane is less than 2^32 for each of its elements. */
+typedef char sums_fit_digits[277 < 32 * LANE_DIGITS &&
+                                     277 + 16 < 32 * (WARP_DIGITS - FIRST_DIGIT - 1) &&
+                                     SUMS_AGAIN_MOST <= 1 << 16
+                                 ? 1
+                                 : -1];
 
 /* A sum, of which each lane has a digit. `special` is an infinity or a NaN where the sum is, else 0. */
 typedef struct lost_sum {
@@ -122,7 +130,8 @@ OUTLINED u64 lost_sum_value(lost_sum s, u32 n, u32 to) {
     }
     const u32 votes = warp_votes(s.digit != 0);
     if (votes == 0) return 0;
-    /* The leading digit and the two below it give 65 bits at least; the others matter as being there or not. */
+    /* The leading digit and the two below it, which are there as n < 2^32, give 65 bits at least. The others matter as being
+     * there or not. */
     const u32 top = 31 - leading_zeros(votes);
     const u64 first = __shfl_sync(FULL_WARP, s.digit, top);
     const u64 second = __shfl_sync(FULL_WARP, s.digit, top - 1);
