@@ -75,7 +75,7 @@ static tally_status fill(struct reduction *r, struct parts_run *own) {
     return filled_enqueue(r->queue, c, &r->plan, &r->l.filled);
 }
 
-/* Returns what r->may_leave is to be. */
+/* Returns whether some row may be left for `fold` and `join`, for r->may_leave. */
 static bool may_leave(const struct reduction *r) {
     const struct shaped *s = r->c->s;
     const struct strategy *strategy = r->l.strategy;

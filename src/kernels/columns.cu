@@ -174,7 +174,7 @@ PURE i64 result_place(const columns_plan *p, u64 slab, u64 column) {
 }
 
 #if defined(FOLD_SUM) && TESTS_EXPONENTS && !LONG && !defined(IN_FLOATS) && HAS_SHUFFLES
-#define ADDS_AGAIN 1 /* lost sums may be added again in place */
+#define ADDS_AGAIN 1 /* as in schedule/row_results.h, of columns */
 #include "schedule/warps.h"
 
 #include "schedule/lost_sums.h"

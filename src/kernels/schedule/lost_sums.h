@@ -2,9 +2,9 @@
  * lost_sums.h - the exact sums of short floats whose state has lost bits: a warp adds the row or column up again, as an
  * integer, so that no launch has to follow.
  *
- * The unit is 2^UNIT_BIT, the smallest float. An integer has digits of 32 bits. While a lane adds elements it has all of
- * its own integer's, in local memory, which are signed and not carried. In the end each lane has one digit of the warp's:
- * lane FIRST_DIGIT + i that of weight 2^(32 i). The lanes below have the digits of a quotient's fraction.
+ * The unit is 2^UNIT_BIT, the smallest float. Each lane adds its elements to limbs of its own, in local memory: limb i
+ * weighs 2^(32 i) units. Then lane FIRST_DIGIT + i gets the sum of all lanes' limbs i, and the lanes hand on their
+ * carries, so that each has a digit. The lanes below FIRST_DIGIT have the digits of a quotient's fraction.
  *
  * Before including this header, include widen.h, lower.h, parts.h and warps.h.
  */
@@ -12,19 +12,18 @@
 #define TALLY_SCHEDULE_LOST_SUMS_H
 
 #define UNIT_BIT    (-149)
-#define FIRST_DIGIT 3u /* three digits of a fraction make a quotient's leading 65 bits */
-#define LANE_DIGITS 9u /* the highest bit of a finite float weighs 2^276 units */
-#define WARP_DIGITS                                                                                \
-    14u /* those of a fraction, of a sum below 2^277 SUMS_AGAIN_MOST units, and one for the sign */
+#define FIRST_DIGIT 3u   /* three digits of a fraction make a quotient's leading 65 bits */
+#define LANE_LIMBS  9u   /* the highest bit of a finite float weighs 2^276 units */
+#define WARP_DIGITS 14u  /* of a fraction, of a sum below 2^277 SUMS_AGAIN_MOST units, of a sign */
 #define ADDED_AGAIN 4u   /* loads of a lane that are under way at once */
 #define NO_FINITE   255u /* the exponent field of infinities and NaNs */
 
-/* A digit of a lane is less than 2^32 for each of its elements. */
-typedef char sums_fit_digits[277 < 32 * LANE_DIGITS &&
-                                     277 + 16 < 32 * (WARP_DIGITS - FIRST_DIGIT - 1) &&
-                                     SUMS_AGAIN_MOST <= 1 << 16
-                                 ? 1
-                                 : -1];
+/* A lane's limb grows by less than 2^32 for each of its elements, and it has at most 2^11. */
+typedef char sums_fit_limbs[277 < 32 * LANE_LIMBS &&
+                                    277 + 16 < 32 * (WARP_DIGITS - FIRST_DIGIT - 1) &&
+                                    SUMS_AGAIN_MOST <= 1 << 16
+                                ? 1
+                                : -1];
 
 /* A sum, of which each lane has a digit. `special` is an infinity or a NaN where the sum is, else 0. */
 typedef struct lost_sum {
@@ -33,7 +32,7 @@ typedef struct lost_sum {
     float special;
 } lost_sum;
 
-/* What an element adds to the sum. */
+/* Returns what an element adds to the sum: itself, or its magnitude. */
 PURE float addend(element e) {
     const float x = widen(e);
 #if defined(LIFT_MAGNITUDE)
@@ -43,8 +42,8 @@ PURE float addend(element e) {
 #endif
 }
 
-/* Adds a number to a lane's digits, or to *special if it is an infinity or a NaN. */
-INLINED void add_to_digits(u64 *digit, float *special, float x) {
+/* Adds a number to a lane's limbs, or to *special if it is an infinity or a NaN. */
+INLINED void add_to_limbs(u64 *limb, float *special, float x) {
     const u32 bits = float_bits(x), field = bits >> 23 & 255;
     const u32 place = field > 0 ? field - 1 : 0;
     const u64 fraction = (bits & 0x7fffffu) | (field > 0 ? 1u << 23 : 0);
@@ -53,16 +52,16 @@ INLINED void add_to_digits(u64 *digit, float *special, float x) {
         *special += x;
         return;
     }
-    digit[place / 32] += own & 0xffffffffu;
-    digit[place / 32 + 1] += (u64)((i64)own >> 32);
+    limb[place / 32] += own & 0xffffffffu;
+    limb[place / 32 + 1] += (u64)((i64)own >> 32);
 }
 
-/* Returns to the lane FIRST_DIGIT + i the sum of all lanes' digits i. */
-INLINED u64 spread_digits(const u64 *digit) {
+/* Returns to the lane FIRST_DIGIT + i the sum of all lanes' limbs i. */
+INLINED u64 spread_limbs(const u64 *limb) {
     u64 own = 0;
     UNROLL_NOT
-    for (u32 i = 0; i < LANE_DIGITS; i++) {
-        u64 all = digit[i];
+    for (u32 i = 0; i < LANE_LIMBS; i++) {
+        u64 all = limb[i];
         UNROLL
         for (u32 lanes = 1; lanes < WARP; lanes *= 2)
             all += __shfl_xor_sync(FULL_WARP, all, lanes);
@@ -71,27 +70,27 @@ INLINED u64 spread_digits(const u64 *digit) {
     return own;
 }
 
-/* Returns the digits after each has passed what it has above 32 bits to the next one. The last one is negative if all of
- * them are, together. */
-INLINED u64 with_carries(u64 digit) {
+/* Returns the digits of limbs: each lane hands what its limb has above 32 bits to the next lane. The last one is negative if
+ * the sum is. */
+INLINED u64 with_carries(u64 limb) {
     const u32 lane = threadIdx.x % WARP;
     UNROLL_NOT
     for (u32 i = FIRST_DIGIT; i + 1 < WARP_DIGITS; i++) {
-        const u64 carry = (u64)((i64)__shfl_sync(FULL_WARP, digit, i) >> 32); /* floor */
-        if (lane == i) digit &= 0xffffffffu;
-        if (lane == i + 1) digit += carry;
+        const u64 carry = (u64)((i64)__shfl_sync(FULL_WARP, limb, i) >> 32); /* floor */
+        if (lane == i) limb &= 0xffffffffu;
+        if (lane == i + 1) limb += carry;
     }
-    return digit;
+    return limb;
 }
 
 /* Returns the sum of x[0], x[step], ..., of n <= SUMS_AGAIN_MOST elements. All lanes of a warp call this, for the same
  * elements. */
 OUTLINED lost_sum add_again(const GLOBAL element *x, i64 step, u32 n) {
     lost_sum s = {0, 0, 0};
-    u64 digit[LANE_DIGITS];
+    u64 limb[LANE_LIMBS];
     UNROLL_NOT
-    for (u32 i = 0; i < LANE_DIGITS; i++)
-        digit[i] = 0;
+    for (u32 i = 0; i < LANE_LIMBS; i++)
+        limb[i] = 0;
     UNROLL_NOT
     for (u32 first = threadIdx.x % WARP; first < n; first += ADDED_AGAIN * WARP) {
         float e[ADDED_AGAIN];
@@ -102,13 +101,12 @@ OUTLINED lost_sum add_again(const GLOBAL element *x, i64 step, u32 n) {
         }
         UNROLL
         for (u32 i = 0; i < ADDED_AGAIN; i++)
-            add_to_digits(digit, &s.special, e[i]);
+            add_to_limbs(limb, &s.special, e[i]);
     }
     UNROLL
     for (u32 lanes = 1; lanes < WARP; lanes *= 2)
         s.special += float_from(__shfl_xor_sync(FULL_WARP, float_bits(s.special), lanes));
-    s.digit = spread_digits(digit);
-    s.digit = with_carries(s.digit);
+    s.digit = with_carries(spread_limbs(limb));
     s.negative = (i64)__shfl_sync(FULL_WARP, s.digit, WARP_DIGITS - 1) < 0;
     if (s.negative) s.digit = with_carries(0 - s.digit);
     TALLY_PATH("");

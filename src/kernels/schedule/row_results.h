@@ -41,7 +41,7 @@ __device__ u64 elements_of(const GLOBAL u64 *work, const parts_plan *p, u64 row,
     return IS_FILLED(p) && p->counts != 0 ? count_of_row(work, p->counts, p->wide_counts, row) : n;
 }
 
-/* Whether lost sums may be added again in place. */
+/* ADDS_AGAIN is 1 for the one sum of short floats in doubles: its kernels can add a row again that they have lost. */
 #if HAS_ONE_FLOAT_SUM && !LONG && !SUMS_IN_FLOATS
 #define ADDS_AGAIN 1
 #include "lost_sums.h"

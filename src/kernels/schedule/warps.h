@@ -1,5 +1,5 @@
 /*
- * warps.h - what lanes of a warp ask each other: which of them say yes.
+ * warps.h - votes of a warp's lanes.
  */
 #ifndef TALLY_SCHEDULE_WARPS_H
 #define TALLY_SCHEDULE_WARPS_H
