@@ -5,7 +5,7 @@
 #include "exact/round.h"
 
 /* The types and operators that kernels/certain/ names. */
-enum { F32 = TALLY_F32, F64 = TALLY_F64 };
+enum { BF16 = TALLY_BF16, F32 = TALLY_F32, F64 = TALLY_F64 };
 enum { VAR = TALLY_VAR, STD = TALLY_STD, NORM2 = TALLY_NORM2, SUMSQ = TALLY_SUMSQ };
 
 #define fused(a, b, c) __builtin_fma(a, b, c)

@@ -92,7 +92,7 @@ static tally_status follow(struct reduction *r, struct gpu_memory *offsets) {
                             .offsets = offsets,
                             .plan = r->plan,
                             .own = r->l.own,
-                            .flag = r->l.flag};
+                            .flags = r->l.flags};
     const uint64_t end = r->l.alone ? r->l.bytes : 8 * r->l.own;
     tally_status s = TALLY_OK;
     if (r->l.marked)

@@ -83,11 +83,11 @@ void parts_lay_out(const struct queue *queue, const struct shaped *s,
     l->values = area_take(area, tree ? (l->slots + 1) * tree_value_size(p) / 8 + 1 : 0);
     l->marked =
         l->strategy && !l->alone && !problem_has(p, MONOID_FAST) && s->results <= MARKED_ROWS;
-    const uint64_t left = l->strategy ? s->results / (l->marked ? 8 : 64) + 3 : 0;
+    const uint64_t left = l->strategy ? s->results / (l->marked ? 8 : 64) + 4 : 0;
     l->left = area_take(area, left);
-    l->flag = l->left + left - 1;
-    l->own = area_take(area, l->strategy && l->strategy->words
-                                 ? l->strategy->words(queue, l->is_filled ? &copy : s)
-                                 : 0);
+    l->flags = l->left + left - 2;
+    l->own = area_take_pairs(area, l->strategy && l->strategy->words
+                                       ? l->strategy->words(queue, l->is_filled ? &copy : s)
+                                       : 0);
     l->bytes = 8 * (size_t)area->end;
 }

@@ -62,7 +62,7 @@ static bool are_few(const struct shaped *s) {
 
 /* Threads of a block. */
 static unsigned block_of(const struct queue *queue) {
-    return queue->block == GPU_BLOCK ? GPU_ROWS_BLOCK : queue->block;
+    return block_or(queue, GPU_ROWS_BLOCK);
 }
 
 /* Blocks that a device runs at once, and their warps. */

@@ -10,6 +10,10 @@ unsigned parts_blocks_at_once(const struct queue *queue) {
     return units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_PRODUCT_BLOCKS_A_UNIT);
 }
 
+unsigned block_or(const struct queue *queue, unsigned own) {
+    return queue->block == GPU_BLOCK ? own : queue->block;
+}
+
 unsigned parts_grid(const struct queue *queue, uint64_t blocks) {
     const unsigned most = parts_blocks_at_once(queue);
     return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : most;

@@ -38,10 +38,11 @@ struct parts_run {
     const struct parts_call *call;
     struct gpu_memory *offsets; /* where rows begin, if plan.rows.kind is not 0 */
     struct parts_plan plan;
-    uint64_t own; /* the first of its words in the workspace */
-    /* A word of its own that is 0 before or, where rows are marked (kernels/parts.h), anything. A strategy that has
+    uint64_t
+        own; /* the first of its words in the workspace: an even one, so that packs may lie there */
+    /* Two words of its own that are 0 before or, where rows are marked (kernels/parts.h), anything. A strategy that has
      * something to note writes plan.left there. */
-    uint64_t flag;
+    uint64_t flags;
 };
 
 struct strategy {
@@ -64,6 +65,8 @@ struct strategy {
 
 /* Returns how many blocks of most kernels the device runs at once. */
 unsigned parts_blocks_at_once(const struct queue *queue);
+/* Returns the threads of a block of kernels that have their `own` number of them unless the caller asked for another. */
+unsigned block_or(const struct queue *queue, unsigned own);
 /* Returns the grid for `blocks` equal pieces of work, at most the blocks that the device runs at
  * once. */
 unsigned parts_grid(const struct queue *queue, uint64_t blocks);

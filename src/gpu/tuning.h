@@ -119,7 +119,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define VECTORS_PIECE_GOOD  256
 #define VECTORS_ROUNDS      2
 #define VECTORS_SHARES      64 /* warps that join the columns of a part of few edges, at most */
-#define VECTORS_SLICES      8  /* blocks that join those of one of many, at most */
+#define VECTORS_SLICES      16 /* blocks that join those of one of many, at most */
 #define VECTORS_GRID_MOST   (1u << 20) /* blocks of a launch */
 
 /* ---- Groups: groups.c ------------------------------------------------------------------------- */

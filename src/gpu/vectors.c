@@ -27,6 +27,11 @@ struct vectors_layout {
     uint64_t heads, edges, words; /* of the workspace: where these begin, and how many there are */
 };
 
+/* Threads of a block. */
+static unsigned block_of(const struct queue *queue) {
+    return block_or(queue, GPU_VECTORS_BLOCK);
+}
+
 static uint64_t parts_of(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
 }
@@ -44,9 +49,9 @@ static bool has_columns(const struct shaped *s) {
  * VECTORS_PIECE_GOOD rows at least, if that leaves no more than three quarters of the device idle. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
                          const struct vectors_layout *l) {
-    const uint64_t units = queue_units(queue);
-    const uint64_t teams =
-        units * GPU_VECTORS_BLOCKS_A_UNIT * (queue->block / l->width ? queue->block / l->width : 1);
+    const uint64_t threads =
+        queue_units(queue) * (CPU_SHAPED(queue->block) ? 2 : GPU_VECTORS_THREADS_A_UNIT);
+    const uint64_t teams = threads / l->width;
     const uint64_t weight =
         ((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART) * l->tiles * l->slabs;
     const uint64_t even = weight / (teams * VECTORS_ROUNDS), few = 4 * weight / teams;
@@ -58,7 +63,8 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
 /* Returns whether these kernels are for the problem and the shape, and lays out its pieces. */
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct vectors_layout *l) {
     memset(l, 0, sizeof *l);
-    if (!CPU_SHAPED(queue->block) && queue->block % TEAM_UNITS != 0) return false; /* whole warps */
+    if (!CPU_SHAPED(queue->block) && block_of(queue) % TEAM_UNITS != 0)
+        return false; /* whole warps */
     if (!queue->facts->doubles || !has_columns(s) || !(l->fold = capability_for(BY_VECTORS, s->p)))
         return false;
     l->type = capability_type(l->fold, s->p);
@@ -72,14 +78,14 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct ve
     l->wide = l->columns % (unsigned)vector == 0 && s->reduced[0].x % vector == 0 &&
               (!has_slabs || s->kept[0].x % vector == 0);
     const uint64_t across = l->wide ? l->columns / (unsigned)vector : l->columns;
-    const uint64_t most = queue->block < TEAM_UNITS ? queue->block : TEAM_UNITS;
+    const uint64_t most = block_of(queue) < TEAM_UNITS ? block_of(queue) : TEAM_UNITS;
     const uint64_t tiles = parts_of(across, most);
     l->tiles = (unsigned)tiles;
     l->width = (unsigned)parts_of(across, tiles);
     l->piece = piece_of(queue, s, l);
     l->pieces = (unsigned)parts_of((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART, l->piece);
     l->heads = 0;
-    l->edges = (l->pieces + 1) / 2;
+    l->edges = 2 * (uint64_t)l->pieces;
     l->words = l->edges + 2 * (uint64_t)l->pieces * l->fold->words * s->vectors;
     return true;
 }
@@ -134,17 +140,18 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->out_column = l->columns > 1 ? column->out : 1;
     plan->piece = l->piece;
     plan->pieces = l->pieces;
-    plan->whole = l->piece / 2; /* to cut one costs a join, and not to cut it makes pieces uneven */
+    plan->whole = l->piece / 4; /* to cut one costs a join, and not to cut it makes pieces uneven */
     plan->left = run->plan.left;
-    plan->is_cut = run->flag;
+    plan->is_cut = run->flags;
     plan->heads = run->own + l->heads;
     plan->edges = run->own + l->edges;
     plan->width = l->width;
     plan->tiles = l->tiles;
+    plan->readers = plan->order && TEAM_UNITS % l->width == 0 ? l->width : 1;
     const uint64_t vectors = s->vectors;
     plan->shares =
         (unsigned)(vectors < 64 * VECTORS_SHARES ? parts_of(vectors, 64) : VECTORS_SHARES);
-    plan->slices = (unsigned)(vectors < 8 * VECTORS_SLICES ? parts_of(vectors, 8) : VECTORS_SLICES);
+    plan->slices = (unsigned)(vectors < 4 * VECTORS_SLICES ? parts_of(vectors, 4) : VECTORS_SLICES);
     plan->absolute = run->plan.absolute;
 }
 
@@ -160,22 +167,19 @@ static tally_status enqueue(struct parts_run *run) {
     make_plan(run, &l, &plan);
     const struct gpu_argument folding[] = {BUFFER(call->x), BUFFER(run->offsets),
                                            BUFFER(call->work), BUFFER(call->out), VALUE(plan)};
-    const struct gpu_argument joining[] = {BUFFER(run->offsets), BUFFER(call->work),
-                                           BUFFER(call->out), VALUE(plan)};
+    const struct gpu_argument joining[] = {BUFFER(call->work), BUFFER(call->out), VALUE(plan)};
     const uint64_t tasks = (uint64_t)l.pieces * l.tiles * l.slabs;
-    const unsigned most = parts_blocks_at_once(queue);
-    const uint64_t folds = parts_of(tasks, queue->block / (l.width ? l.width : 1)),
-                   joins = JOIN_FEW_TASKS(l.pieces, queue->block, plan.shares) +
-                           JOIN_MANY_TASKS(l.pieces, queue->block, plan.slices);
+    const unsigned most = 8 * parts_blocks_at_once(queue);
+    const uint64_t folds = parts_of(tasks, block_of(queue) / (l.width ? l.width : 1)),
+                   joins = JOIN_FEW_TASKS(l.pieces, block_of(queue), plan.shares);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, l.wide ? WIDE : NARROW);
     TALLY_PATH_OF_VALUE(vectors_paths, call->s->p, JOIN);
     s = queue->api->launch(queue->gpu, kernel[l.wide ? WIDE : NARROW],
                            (unsigned)(folds < VECTORS_GRID_MOST ? folds : VECTORS_GRID_MOST),
-                           queue->block, folding, 5);
+                           block_of(queue), folding, 5);
     if (s == TALLY_OK)
-        s = queue->api->launch(queue->gpu, kernel[JOIN],
-                               (unsigned)(joins < 4 * most ? joins : 4 * most), queue->block,
-                               joining, 4);
+        s = queue->api->launch(queue->gpu, kernel[JOIN], (unsigned)(joins < most ? joins : most),
+                               block_of(queue), joining, 3);
     return s;
 }
 

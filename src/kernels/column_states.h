@@ -12,8 +12,8 @@
  * A thread's columns are an `adding` and, where floats need it, `whole`: their states before the last batch, which lie in
  * memory, as they are needed seldom. begin_columns() begins with none; add_columns() adds a tile, elements
  * t->e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that are not tested yet. Of
- * a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are the first of these
- * again. Tiles of floats are tested before they are added (TESTS_EXPONENTS), those of f64 without squares later
+ * a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are some of these
+ * again; where ENDS_EARLY is 1, a half of a tile that has no rows is left out. Tiles of floats are tested before they are added (TESTS_EXPONENTS), those of f64 without squares later
  * (TESTS_LATER), by test_columns() after TILES_A_TEST of them at most, when they are_to_be_tested().
  *
  * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
@@ -38,6 +38,7 @@
 #define TESTS_LATER     0
 
 #elif defined(FOLD_MOMENTS) || defined(FOLD_SQUARES) || (defined(FOLD_SUM) && defined(FLOATING))
+#include "element_type.h"
 #include "state/float_sums.h"
 
 #if TESTS_EXPONENTS
@@ -119,6 +120,8 @@ PURE void add_element(state *a, element e, u32 at, u32 is_first, key flip) {
 #define ADD_ELEMENT(a, e, at, flip) add_key(a, key_of(e, (key)(flip)), 1)
 #endif
 
+#define ENDS_EARLY 1
+
 typedef struct adding {
     state a[VECTOR];
 } adding;
@@ -131,8 +134,10 @@ INLINED void begin_columns(adding *k, u32 vector) {
 INLINED void add_columns(adding *to, state *whole, const tile_part *t, u32 columns, u32 rows,
                          u32 there, tile_rows at) {
     UNROLL
-    for (u32 k = 0; k < rows * columns; k++)
+    for (u32 k = 0; k < rows * columns; k++) {
+        if (k % columns == 0 && NO_ROWS_FROM(k / columns, rows, there)) break;
         ADD_ELEMENT(&to->a[k % columns], t->e[k], at.first + k / columns * at.strands, at.flip);
+    }
 }
 INLINED void end_columns(adding *k, state *whole, u32 vector, row_source from, state *a) {
     UNROLL
@@ -159,10 +164,12 @@ INLINED void test_columns(adding *k, state *whole, u32 vector, row_source from) 
 #if PAD
 INLINED void pad_rows(tile_part *t, u32 vector, u32 rows, u32 there) {
     UNROLL
-    for (u32 k = 1; k < rows; k++)
+    for (u32 k = 1; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
         UNROLL
-    for (u32 v = 0; v < vector; v++)
-        if (k >= there) t->e[k * vector + v] = pad();
+        for (u32 v = 0; v < vector; v++)
+            if (k >= there) t->e[k * vector + v] = pad();
+    }
 }
 #else
 INLINED void pad_rows(tile_part *t, u32 vector, u32 rows, u32 there) {}

@@ -31,9 +31,13 @@
 #define GPU_ROWS_PRODUCT_BLOCKS_A_UNIT 4
 /* The same for columns (columns.cu): 80 registers, and 48 KB of shared memory for tiles that are on their way. */
 #define GPU_COLUMN_BLOCKS_A_UNIT 3
-/* The same for vectors (vectors.cu): sums take 117 registers, some of which would lie in memory if there were more blocks.
- * 512 threads with 2 tiles of 64 bytes under way each are 64 KB, more than Little's law asks for. */
-#define GPU_VECTORS_BLOCKS_A_UNIT 2
+/* Threads of a block for vectors (vectors.cu), and threads that a multiprocessor has at once: sums take 128 registers, some
+ * of which would lie in memory if there were more. 512 threads with 16 rows of 16 bytes under way each are 128 KB, more than
+ * Little's law asks for, as a warp that ends a part asks for no rows meanwhile. */
+#define GPU_VECTORS_BLOCK          128
+#define GPU_VECTORS_THREADS_A_UNIT 512
+/* The same for the kernel that joins parts that were cut: 80 registers. */
+#define GPU_VECTORS_JOINERS_A_UNIT 768
 /* The same for arrays that are added up over ranks, element by element (terms.cu). */
 #define GPU_TERMS_BLOCKS_A_UNIT 8
 /* The same where they lie in each other's memory (shared_terms.cu): 80 registers. */

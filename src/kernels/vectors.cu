@@ -15,7 +15,10 @@
  *
  * Results that a state does not determine are marked, and left to parts.cu, and so are indices of no elements.
  */
-#define BLOCKS_A_UNIT GPU_VECTORS_BLOCKS_A_UNIT
+#ifndef BLOCK
+#define BLOCK GPU_VECTORS_BLOCK
+#endif
+#define BLOCKS_A_UNIT (BLOCK < GPU_VECTORS_THREADS_A_UNIT ? GPU_VECTORS_THREADS_A_UNIT / BLOCK : 1)
 #include "tuning.h"
 
 #include "operators.h"
@@ -91,57 +94,106 @@ INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vect
     const GLOBAL u8 *first = (const GLOBAL u8 *)at;
     UNROLL
     for (u32 k = 0; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
         const u32 row = k < there ? row_at[k] : row_at[0];
         load_unit((const GLOBAL element *)(first + (u64)row * p->row_bytes), vector, packed, t, k);
     }
 }
 
-/* A thread's ring buffer: units of rows that are being copied or have arrived. The row at place k has slot k % slots. With
- * 0 slots the thread loads each tile when it needs it: for units of a few bytes that is faster than to copy them. */
-typedef struct unit_ring {
-    SHARED u8 *room;  /* the thread's own unit of slot 0 */
-    u32 slots, bytes; /* `bytes`: of a unit */
-} unit_ring;
+/* Slots of a ring of units of several columns: room for two tiles, with the numbers of twice as many rows. More are no
+ * faster. Blocks that are too large for that, and machines without such copies, load each tile when they need it. */
+#define RING_MOST  (48u << 10) /* bytes of static shared memory */
+#define SLOTS_MOST (2 * TILE_ROWS)
+#define SLOTS                                                                                      \
+    (COPIES_AHEAD && SLOTS_MOST * BLOCK * ((u32)sizeof(unit) + 8u) <= RING_MOST ? SLOTS_MOST : 0u)
 
-PURE unit_ring ring_of(SHARED uint4 *room, u32 vector, u32 slots) {
-    const u32 bytes = vector * (u32)sizeof(element);
-    const unit_ring r = {(SHARED u8 *)room + threadIdx.x * bytes, slots, bytes};
-    return r;
-}
+/* A thread's ring buffer of units of rows that are being copied or have arrived, and its team's of the numbers of rows behind
+ * these. The row at place k has slot k % slots, its number k % (2 * slots). With 0 slots the thread loads each tile when it
+ * needs it: for units of a few bytes that is faster than to copy them. */
+typedef struct unit_ring {
+    SHARED u8 *room;     /* the thread's own unit of slot 0 */
+    SHARED u32 *numbers; /* the number of slot 0 */
+    u32 slots, bytes;    /* `bytes`: of a unit */
+} unit_ring;
 
 PURE SHARED u8 *slot_of(const unit_ring *r, u32 place) {
     return r->room + place % r->slots * (BLOCK * r->bytes);
 }
+PURE SHARED u32 *number_slot(const unit_ring *r, u32 place) {
+    return r->numbers + place % (2 * r->slots) * BLOCK; /* rings of teams lie side by side */
+}
 
-/* Begins to copy rows to the ring: row row_at[k] to the slot of place first + k, for k < many <= rows. `at` is the unit of
- * row 0; `packed` as in load_unit(). */
+/* Begins to copy to the ring, for k from `first` below `last` and below `many`, the row at place + k, whose number is
+ * row_at[k], to its slot. `at` is the unit of row 0; `packed` as in load_unit(). */
 INLINED void bring_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
-                        u32 vector, u32 rows, u32 packed, const u32 *row_at, u32 first, u32 many) {
+                        u32 vector, u32 packed, const u32 *row_at, u32 place, u32 first, u32 last,
+                        u32 many) {
     const GLOBAL u8 *base = (const GLOBAL u8 *)at;
     const u32 size = (u32)sizeof(element);
     if (packed) UNROLL
-    for (u32 k = 0; k < rows; k++) {
+    for (u32 k = first; k < last; k++) {
         if (k < many)
-            begin_copy(slot_of(r, first + k), base + (u64)row_at[k] * p->row_bytes, vector * size);
+            begin_copy(slot_of(r, place + k), base + (u64)row_at[k] * p->row_bytes, vector * size);
     }
-    else UNROLL for (u32 i = 0; i < rows * vector; i++) if (i / vector < many)
-        begin_copy(slot_of(r, first + i / vector) + i % vector * size,
+    else UNROLL for (u32 i = first * vector; i < last * vector; i++) if (i / vector < many)
+        begin_copy(slot_of(r, place + i / vector) + i % vector * size,
                    base + (u64)row_at[i / vector] * p->row_bytes + i % vector * size, size);
-    end_copies(); /* an empty group counts, too: take_rows() waits for all but the last */
 }
 
-/* Waits for a tile's rows and loads them from the ring: `there` of them from a place on, and the first one again for each
- * other row. With room for two tiles, the last group of copies is of rows behind this tile, so it may still be under way:
- * rows of the tile + rows of the last group <= 2 * rows <= slots. */
-INLINED void take_rows(const unit_ring *r, u32 vector, u32 rows, u32 place, u32 there,
-                       tile_part *t) {
-    if (r->slots >= 2 * rows)
-        wait_for_copies(1);
-    else
-        wait_for_copies(0);
+/* Begins to copy the numbers of `many` rows from a place on to the ring, as far as they are before `to`. */
+INLINED void bring_numbers(const GLOBAL u64 *work, const vectors_plan *p, const unit_ring *r,
+                           u32 place, u32 many, u32 to) {
+    if (!p->order) return;
+    many = places_before(to, place, many);
+    UNROLL_NOT
+    for (u32 k = threadIdx.x % p->readers; k < many; k += p->readers)
+        begin_copy((SHARED u8 *)number_slot(r, place + k), order_of(work, p) + place + k, 4);
+}
+
+/* Begins the copies of a piece's first rows to all slots, and of the numbers of as many behind these, a group a tile. The
+ * numbers of the first ones are loaded together, as each load takes as long as all. */
+INLINED void fill_ring(const GLOBAL element *at, const GLOBAL u64 *work, const vectors_plan *p,
+                       const unit_ring *r, u32 vector, u32 rows, u32 packed, u32 place, u32 to) {
+    u32 row_at[SLOTS_MOST];
+    const u32 all = places_before(to, place, SLOTS_MOST);
+    if (all > 0) number_rows(work, p, place, all, SLOTS_MOST, row_at);
     UNROLL
-    for (u32 k = 0; k < rows; k++)
-        read_unit(slot_of(r, k < there ? place + k : place), vector, t, k);
+    for (u32 i = 0; i < SLOTS_MOST; i += rows) {
+        if (i >= r->slots) break;
+        bring_rows(at, p, r, vector, packed, row_at + i, place + i, 0, rows,
+                   places_before(to, place + i, rows));
+        bring_numbers(work, p, r, place + i + r->slots, rows, to);
+        end_copies();
+    }
+}
+
+/* Waits for a tile's rows, and the numbers of those that are to be copied in their stead. All lanes of a warp call this. Each
+ * tile ends a group of copies: of rows that come two tiles behind its own, and of numbers two tiles behind these. So the
+ * last group has none that this tile needs. */
+INLINED void wait_for_rows(const vectors_plan *p) {
+    wait_for_copies(1);
+#if COPIES_AHEAD
+    if (p->readers > 1) sync_warp(); /* the team sees its numbers */
+#endif
+}
+
+/* Loads rows `first` to last - 1 of a tile from the ring: `there` of the tile's rows from a place on, and the last of them
+ * again for each other. Then begins to copy `next` rows in the tile's stead. */
+INLINED void take_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
+                       u32 vector, u32 packed, u32 place, u32 there, u32 next, u32 first, u32 last,
+                       tile_part *t) {
+    const u32 end = place + there;
+    u32 row_at[ELEMENTS];
+    UNROLL
+    for (u32 k = first; k < last; k++) {
+        const u32 row = place + k < end ? place + k : end - 1;
+        read_unit(slot_of(r, row), vector, t, k);
+        row_at[k] = place + r->slots + k;
+    }
+    if (p->order) UNROLL
+    for (u32 k = first; k < last; k++)
+        if (k < next) row_at[k] = *number_slot(r, row_at[k]);
+    bring_rows(at, p, r, vector, packed, row_at, place + r->slots, first, last, next);
 }
 
 /* Returns where rows from a place on are read again. */
@@ -174,7 +226,7 @@ PURE u64 weight_at(u64 start, u64 origin, u64 part) {
 __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p, u32 piece) {
     const u64 begin = (u64)piece * p->piece, end = begin + p->piece;
     const u64 origin = row_start(offsets, p->parts, 0);
-    u64 part = row_of(offsets, p->parts, 1, VECTORS_PART, begin);
+    u64 part = row_between(offsets, p->parts, origin, 1, VECTORS_PART, begin, 0, p->parts.count);
     u64 start = row_start(offsets, p->parts, part), from = start;
     const u64 weight = weight_at(start, origin, part);
     if (weight < begin) {
@@ -186,27 +238,45 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
         }
     }
     piece_place place = {(u32)part, (u32)part, (u32)start, (u32)from, (u32)from};
-    /* The last part that begins before the end. */
-    u64 low = part, high = part + p->piece / VECTORS_PART + 1;
-    if (high > p->parts.count) high = p->parts.count;
     if (part >= p->parts.count || (from == start && weight_at(start, origin, part) >= end))
         return place;
-    while (high - low > 1) {
-        const u64 middle = low + (high - low) / 2;
-        if (weight_at(row_start(offsets, p->parts, middle), origin, middle) < end)
-            low = middle;
-        else
-            high = middle;
-    }
-    const u64 last = row_start(offsets, p->parts, low),
-              stop = row_start(offsets, p->parts, low + 1);
-    const u64 at = weight_at(last, origin, low);
-    place.end = (u32)low + 1;
+    const u64 most = part + p->piece / VECTORS_PART + 1; /* parts, at most, begin before the end */
+    const u64 nth = row_between(offsets, p->parts, origin, 1, VECTORS_PART, end - 1, part,
+                                most < p->parts.count ? most : p->parts.count);
+    const u64 last = row_start(offsets, p->parts, nth),
+              stop = row_start(offsets, p->parts, nth + 1);
+    const u64 at = weight_at(last, origin, nth);
+    place.end = (u32)nth + 1;
     place.to = (u32)(stop - last > p->whole && at + (stop - last) > end ? last + (end - at) : stop);
     return place;
 }
 
 /* ---- Values ----------------------------------------------------------------------------------------------- */
+
+#if defined(HAS_PLAIN_VALUES)
+/* Writes plain sums or means of neighbouring columns of a part of n rows to `out`, if they are all that is wanted, in the
+ * elements' type, and all columns have such. Returns whether they have. */
+INLINED u32 put_plain_values(GLOBAL u8 *out, const vectors_plan *p, i64 place, u32 n, u32 vector,
+                             const state *a) {
+    const u32 wanted = p->values.value[0], op = wanted & 255, mean = op == MEAN;
+    u64 bits[VECTOR];
+    u32 all = n > 0;
+    if (p->values.count != 1 || wanted >> 8 != ELEMENT_TYPE || !(mean || op == SUM)) return 0;
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        all &= plain_value(&a[v], n, mean, &bits[v]);
+    if (!all) return 0;
+    TALLY_PATH("plain values");
+    store_unit(out + p->values.out[0] + place * (i64)sizeof(element), ELEMENT_WIDTH, p->out_column,
+               vector, bits);
+    return 1;
+}
+#else
+INLINED u32 put_plain_values(GLOBAL u8 *out, const vectors_plan *p, i64 place, u32 n, u32 vector,
+                             const state *a) {
+    return 0;
+}
+#endif
 
 /* Writes the values of neighbouring columns of a part of n rows, which begins at the place `start`. A column whose value
  * is lost is left to parts.cu. */
@@ -216,6 +286,7 @@ INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan 
     const i64 place = p->out_first + (i64)slab * p->out_slab + (i64)part * p->out_part +
                       (i64)column * p->out_column;
     u32 lost[VECTOR];
+    if (put_plain_values(out, p, place, n, vector, a)) return;
     UNROLL
     for (u32 v = 0; v < vector; v++)
         lost[v] = 0;
@@ -235,13 +306,20 @@ INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan 
         store_unit(out + values->out[i] + place * (i64)(width / 8), width, p->out_column, vector,
                    bits);
     }
+    u32 some = 0;
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        some |= lost[v];
+    if (!some) {
+        TALLY_PATH("put");
+        return;
+    }
     UNROLL
     for (u32 v = 0; v < vector; v++)
         if (lost[v]) {
             TALLY_PATH_UNLESS("left to fold", NULL, NEVER_LOST);
             leave_row(work, p->left, ((u64)part * p->slabs + slab) * p->columns + column + v);
-        } else
-            TALLY_PATH("put");
+        }
 }
 
 /* Returns the word of an edge's k-th words of all slabs and columns. */
@@ -251,10 +329,19 @@ PURE u64 edge_word(const vectors_plan *p, u64 edge, u32 k) {
 
 /* ---- A team's piece ------------------------------------------------------------------------------------------- */
 
-/* Leaves the states of a part that was cut on the piece's edge: the second one if the part `is_begun` in the piece, which
- * its head then says. */
-INLINED void leave_vectors(GLOBAL u64 *work, const vectors_plan *p, team_task task, u32 part,
-                           u32 is_begun, u32 vector, const state *a) {
+/* A part that was cut: its edges are the second one of a piece and the first ones of those behind it, `count` in all. */
+typedef union cut_part {
+    struct {
+        u32 part, start, length, count;
+    } of;
+    uint4 bits;
+} cut_part;
+
+/* Leaves the states of a part that was cut on the piece's edge: the second one if the part `is_begun` in the piece, whose
+ * head then says which part that is. */
+INLINED void leave_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, const vectors_plan *p,
+                           team_task task, u32 part, u32 start, u32 stop, u32 is_begun, u32 vector,
+                           const state *a) {
     const u64 nth = (u64)task.slab * p->columns + task.column;
     UNROLL
     for (u32 k = 0; k < STATE_WORDS; k++)
@@ -262,8 +349,14 @@ INLINED void leave_vectors(GLOBAL u64 *work, const vectors_plan *p, team_task ta
     for (u32 v = 0; v < vector; v++)
         work[edge_word(p, 2 * (u64)task.piece + is_begun, k) + nth + v] = state_word(&a[v], k);
     if (is_begun && nth == 0) {
-        ((GLOBAL u32 *)(work + p->heads))[task.piece] = part;
-        write_word(&work[p->is_cut], p->left);
+        const u64 weight = weight_at(start, row_start(offsets, p->parts, 0), part);
+        cut_part c;
+        c.of.part = part;
+        c.of.start = start;
+        c.of.length = stop - start;
+        c.of.count = (u32)((weight + c.of.length - 1) / p->piece - task.piece) + 1;
+        ((GLOBAL cut_part *)(work + p->heads))[task.piece].bits = c.bits;
+        write_word(&work[p->is_cut + (c.of.count > JOIN_FEW)], p->left);
     }
 }
 
@@ -283,20 +376,25 @@ INLINED void next_part(part_place *at, const GLOBAL u8 *offsets, const vectors_p
     if (at->part + 1 < end) at->next_stop = (u32)row_start(offsets, p->parts, at->part + 2);
 }
 
-/* Goes on to the next tile: takes the `there` rows from a place on, begins to copy `next` rows, which row_at[] has, in their
- * stead, and reads the numbers of `later` rows behind these. */
-INLINED void go_on(const GLOBAL element *at, const GLOBAL u64 *work, const vectors_plan *p,
-                   const unit_ring *ring, u32 vector, u32 rows, u32 packed, u32 place, u32 there,
-                   u32 next, u32 later, u32 *row_at, tile_part *t) {
+/* Loads the `there` rows of a tile from a place on, and begins to copy `next` rows, and numbers behind these before `to`, to
+ * the ring. Where there is none, row_at[] has the numbers of the tile's rows, and then of those behind them. */
+INLINED void load_rows(const GLOBAL element *at, const GLOBAL u64 *work, const vectors_plan *p,
+                       const unit_ring *ring, u32 vector, u32 rows, u32 packed, u32 place,
+                       u32 there, u32 next, u32 to, u32 *row_at, tile_part *t) {
+    const u32 part = rows >= 8 ? rows / 2 : rows; /* a tile often ends with its first half */
     if (ring->slots > 0) {
-        take_rows(ring, vector, rows, place, there, t);
-        bring_rows(at, p, ring, vector, rows, packed, row_at, place + ring->slots, next);
-    } else
+        take_rows(at, p, ring, vector, packed, place, there, next, 0, part, t);
+        if (there > part) take_rows(at, p, ring, vector, packed, place, there, next, part, rows, t);
+        bring_numbers(work, p, ring, place + 2 * ring->slots, there, to);
+        end_copies(); /* an empty group counts, too */
+    } else {
+        const u32 later = places_before(to, place + there, rows);
         load_tile(at, p, vector, rows, packed, row_at, there, t);
-    if (later > 0) number_rows(work, p, place + ring->slots + there, later, rows, row_at);
+        if (later > 0) number_rows(work, p, place + there, later, rows, row_at);
+    }
 }
 
-/* Rows of the tiles that go on without conditions if they are full: of smaller ones the second text costs more than it
+/* Rows of the tiles that are loaded without conditions if they are full: of smaller ones the second text costs more than it
  * saves, and larger ones have no ring. */
 #define UNASKED_ROWS 8u
 
@@ -320,12 +418,10 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         now.stop = (u32)row_start(offsets, p->parts, now.part + 1);
         now.next_stop = (u32)row_start(offsets, p->parts,
                                        now.part + 1 < parts_end ? now.part + 2 : now.part + 1);
-        for (u32 i = 0; i <= ring->slots; i += rows) {
-            const u32 many = places_before(to, now.row + i, rows);
-            if (many > 0) number_rows(work, p, now.row + i, many, rows, row_at);
-            if (i < ring->slots)
-                bring_rows(at, p, ring, vector, rows, packed, row_at, now.row + i, many);
-        }
+        if (ring->slots > 0)
+            fill_ring(at, work, p, ring, vector, rows, packed, now.row, to);
+        else if (now.row < to)
+            number_rows(work, p, now.row, places_before(to, now.row, rows), rows, row_at);
     }
     UNROLL_NOT
     while (SOME_LANE(now.part < parts_end)) {
@@ -338,7 +434,8 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
                               task.column, vector, a);
             } else {
                 TALLY_PATH("a part that is cut");
-                leave_vectors(work, p, task, now.part, now.is_begun, vector, a);
+                leave_vectors(offsets, work, p, task, now.part, now.start, now.stop, now.is_begun,
+                              vector, a);
             }
             next_part(&now, offsets, p, parts_end);
             end = now.stop < to ? now.stop : to;
@@ -347,15 +444,15 @@ INLINED void fold_piece(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBA
         const u32 is_there = now.part < parts_end && now.row < end;
         const u32 left = end - now.row, there = left < rows ? left : rows;
         const u32 next = now.row + ring->slots;
-        const u32 is_full = packed && there == rows && next + 2 * rows <= to;
+        const u32 is_full = packed && there == rows && next + rows <= to;
         const u32 is_ragged = rows != UNASKED_ROWS || SOME_LANE(is_there && !is_full);
+        if (ring->slots > 0) wait_for_rows(p);
         if (is_there) {
             if (!is_ragged)
-                go_on(at, work, p, ring, vector, rows, 1, now.row, rows, rows, rows, row_at, &t);
+                load_rows(at, work, p, ring, vector, rows, 1, now.row, rows, rows, to, row_at, &t);
             else {
-                go_on(at, work, p, ring, vector, rows, packed, now.row, there,
-                      places_before(to, next, there), places_before(to, next + there, rows), row_at,
-                      &t);
+                load_rows(at, work, p, ring, vector, rows, packed, now.row, there,
+                          places_before(to, next, there), to, row_at, &t);
                 if (there < rows) pad_rows(&t, vector, rows, there);
             }
             const tile_rows of = {source_of(at, now.row, work, p), now.row - now.start, STRANDS(p),
@@ -386,29 +483,26 @@ INLINED void fold_pieces(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOB
         if (team < teams && nth < tasks && task.column < p->columns) {
             piece = piece_at(offsets, p, task.piece);
             if (task.slab == 0 && task.column == 0)
-                ((GLOBAL u32 *)(work + p->heads))[task.piece] = NO_PART;
+                ((GLOBAL cut_part *)(work + p->heads))[task.piece].of.count = 0;
         }
         fold_piece(x, offsets, work, out, p, task, piece, vector, rows, ring);
     }
 }
 
-/* Slots of a ring of units of several columns: the most that fit the ring's share of shared memory, of which static
- * arrays have 48 KB. Blocks that are too large even for 8 slots, and machines without such copies, load each tile. */
-#define RING_MOST  (32u << 10) /* bytes */
-#define FIT(slots) ((slots)*BLOCK * (u32)sizeof(unit) <= RING_MOST)
-#define SLOTS      (!COPIES_AHEAD ? 0u : FIT(16u) ? 16u : FIT(8u) ? 8u : 0u)
-#define RING_PACKS (SLOTS ? SLOTS * BLOCK * (u32)sizeof(unit) / 16u : 1u)
+#define ROOM_OF(s) ((s) ? (s)*BLOCK : 1u)
 
 KERNEL wide(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-            const vectors_plan plan) {
-    __shared__ uint4 room[RING_PACKS];
-    const unit_ring ring = ring_of(room, VECTOR, SLOTS);
+            const GRID_CONSTANT vectors_plan plan) {
+    __shared__ unit room[ROOM_OF(SLOTS)];
+    __shared__ u32 numbers[ROOM_OF(2 * SLOTS)];
+    const unit_ring ring = {(SHARED u8 *)(room + threadIdx.x), numbers + threadIdx.x / plan.readers,
+                            SLOTS, (u32)sizeof(unit)};
     fold_pieces(x, offsets, work, out, &plan, VECTOR, TILE_ROWS, &ring);
 }
 
 KERNEL narrow(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-              const vectors_plan plan) {
-    const unit_ring ring = {0, 0, sizeof(element)};
+              const GRID_CONSTANT vectors_plan plan) {
+    const unit_ring ring = {0, 0, 0, sizeof(element)};
     fold_pieces(x, offsets, work, out, &plan, 1, NARROW_ROWS, &ring);
 }
 
@@ -416,38 +510,27 @@ KERNEL narrow(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL u64 *wor
 
 #define JOIN_TEAM                                                                                  \
     (BLOCK < WARP ? BLOCK : WARP) /* threads that join a part of few edges, a column each */
-#define JOIN_LEAST (BLOCK < 8 ? BLOCK : 8u) /* columns that a block joins at a time, at least */
+#define JOIN_LEAST (BLOCK < 4 ? BLOCK : 4u) /* columns that a block joins at a time, at least */
 
-/* A part that was cut: its edges are the second one of a piece and the first ones of those behind it, `count` in all. */
-typedef struct cut_part {
-    u32 part, start, length;
-    u64 piece, count;
-} cut_part;
-
-/* Returns the part that begins in a piece and is cut; of no edges if there is none. */
-__device__ cut_part cut_part_of(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
-                                const vectors_plan *p, u64 piece) {
-    cut_part c = {piece < p->pieces ? ((const GLOBAL u32 *)(work + p->heads))[piece] : NO_PART, 0,
-                  0, piece, 0};
-    if (c.part == NO_PART) return c;
-    const u64 origin = row_start(offsets, p->parts, 0),
-              start = row_start(offsets, p->parts, c.part);
-    c.start = (u32)start;
-    c.length = (u32)(row_start(offsets, p->parts, (u64)c.part + 1) - start);
-    c.count = (weight_at(start, origin, c.part) + c.length - 1) / p->piece - piece + 1;
+/* Returns the part that begins in a piece and is cut: of no edges if there is none. */
+__device__ cut_part cut_part_of(const GLOBAL u64 *work, const vectors_plan *p, u64 piece) {
+    const GLOBAL cut_part *heads = (const GLOBAL cut_part *)(work + p->heads);
+    cut_part c;
+    c.bits = heads[piece < p->pieces ? piece : 0].bits;
+    if (piece >= p->pieces) c.of.count = 0;
     return c;
 }
 
 /* Returns edges `first`, first + step, ... of a part, merged, of a slab's column, which is the nth of all. */
-INLINED state merge_edges(const GLOBAL u64 *work, const vectors_plan *p, const cut_part *c, u64 nth,
-                          u32 first, u32 step) {
+INLINED state merge_edges(const GLOBAL u64 *work, const vectors_plan *p, const cut_part *c,
+                          u64 piece, u64 nth, u32 first, u32 step) {
     state a = none();
-    for (u64 k = first; k < c->count; k += JOINED * step) {
+    for (u32 k = first; k < c->of.count; k += JOINED * step) {
         u64 words[JOINED][STATE_WORDS];
         UNROLL
         for (u32 j = 0; j < JOINED; j++) {
-            const u64 one = k + j * step < c->count ? k + j * step : k;
-            const u64 edge = 2 * (c->piece + one) + (one == 0);
+            const u32 one = k + j * step < c->of.count ? k + j * step : k;
+            const u64 edge = 2 * (piece + one) + (one == 0);
             UNROLL
             for (u32 w = 0; w < STATE_WORDS; w++)
                 words[j][w] = work[edge_word(p, edge, w) + nth];
@@ -455,7 +538,7 @@ INLINED state merge_edges(const GLOBAL u64 *work, const vectors_plan *p, const c
         UNROLL
         for (u32 j = 0; j < JOINED; j++) {
             const state b = state_of_words(words[j]);
-            if (k + j * step < c->count) a = merge(a, b);
+            if (k + j * step < c->of.count) a = merge(a, b);
         }
     }
     return a;
@@ -463,27 +546,26 @@ INLINED state merge_edges(const GLOBAL u64 *work, const vectors_plan *p, const c
 
 INLINED void lower_column(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p,
                           const cut_part *c, u64 nth, const state *a) {
-    lower_vectors(work, out, p, c->part, c->start, c->length, (u32)(nth / p->columns),
+    lower_vectors(work, out, p, c->of.part, c->of.start, c->of.length, (u32)(nth / p->columns),
                   (u32)(nth % p->columns), 1, a);
 }
 
 /* Each team joins the part of few edges that begins in a piece of its own, a share of its columns. */
-INLINED void join_few(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                      const vectors_plan *p, u64 task) {
+INLINED void join_few(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u64 task) {
     const u64 vectors = (u64)p->slabs * p->columns;
     const u64 piece = task / p->shares * (BLOCK / JOIN_TEAM) + threadIdx.x / JOIN_TEAM;
-    const cut_part c = cut_part_of(offsets, work, p, piece);
-    if (c.count > JOIN_FEW) return;
-    if (c.count > 0) TALLY_PATH("few edges");
-    for (u64 nth = task % p->shares * JOIN_TEAM + threadIdx.x % JOIN_TEAM;
-         c.count > 0 && nth < vectors; nth += (u64)p->shares * JOIN_TEAM) {
-        const state a = merge_edges(work, p, &c, nth, 0, 1);
+    const cut_part c = cut_part_of(work, p, piece);
+    if (c.of.count == 0 || c.of.count > JOIN_FEW) return;
+    TALLY_PATH("few edges");
+    for (u64 nth = task % p->shares * JOIN_TEAM + threadIdx.x % JOIN_TEAM; nth < vectors;
+         nth += (u64)p->shares * JOIN_TEAM) {
+        const state a = merge_edges(work, p, &c, piece, nth, 0, 1);
         lower_column(work, out, p, &c, nth, &a);
     }
 }
 
 /* Returns how many columns a block joins at a time: fewer where `count` edges are more than a thread should merge. */
-PURE u32 join_width(u64 count) {
+PURE u32 join_width(u32 count) {
     u32 width = BLOCK;
     while (width > JOIN_LEAST && BLOCK / width * JOINED < count)
         width /= 2;
@@ -491,26 +573,27 @@ PURE u32 join_width(u64 count) {
 }
 
 /* A block joins the parts of many edges that begin in one of BLOCK pieces, a share of their columns. */
-INLINED void join_many(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                       const vectors_plan *p, u64 task, SHARED u32 *list, SHARED u64 *scratch) {
+INLINED void join_many(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u64 task,
+                       SHARED u32 *list, SHARED u64 *scratch) {
     const u64 vectors = (u64)p->slabs * p->columns, first = task / p->slices * BLOCK;
     __syncthreads(); /* the list has been read */
     if (threadIdx.x == 0) list[BLOCK] = 0;
     __syncthreads();
-    if (cut_part_of(offsets, work, p, first + threadIdx.x).count > JOIN_FEW)
+    if (cut_part_of(work, p, first + threadIdx.x).of.count > JOIN_FEW)
         list[atomicAdd(&list[BLOCK], 1u)] = threadIdx.x;
     __syncthreads();
     for (u32 i = 0; i < list[BLOCK]; i++) {
-        const cut_part c = cut_part_of(offsets, work, p, first + list[i]);
+        const u64 piece = first + list[i];
+        const cut_part c = cut_part_of(work, p, piece);
         TALLY_PATH("many edges");
-        const u32 width = join_width(c.count), strands = BLOCK / width;
+        const u32 width = join_width(c.of.count), strands = BLOCK / width;
         const u32 strand = threadIdx.x / width;
         for (u64 begin = task % p->slices * width; begin < vectors;
              begin += (u64)p->slices * width) {
             const u64 nth = begin + threadIdx.x % width;
             const u32 is_there = nth < vectors && strand < strands;
             state a[VECTOR];
-            a[0] = is_there ? merge_edges(work, p, &c, nth, strand, strands) : none();
+            a[0] = is_there ? merge_edges(work, p, &c, piece, nth, strand, strands) : none();
             reduce_strands(width, strands, strand, 1, 1, a, scratch);
             if (is_there && strand == 0) lower_column(work, out, p, &c, nth, a);
             __syncthreads(); /* `scratch` has been read */
@@ -519,19 +602,21 @@ INLINED void join_many(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *ou
 }
 
 /* Merges the edges of the parts that were cut, and lowers them. */
-KERNEL join_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                    const vectors_plan plan) {
+#undef BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT (BLOCK < GPU_VECTORS_JOINERS_A_UNIT ? GPU_VECTORS_JOINERS_A_UNIT / BLOCK : 1)
+KERNEL join_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const GRID_CONSTANT vectors_plan plan) {
     __shared__ u64 scratch[STATE_WORDS * BLOCK];
     __shared__ u32 list[BLOCK + 1];
     wait_for_earlier();
-    const u32 works =
-        read_word(&work[PARTS_BAD]) == ~(u64)0 && read_word(&work[plan.is_cut]) == plan.left;
-    const u64 few = works ? JOIN_FEW_TASKS(plan.pieces, BLOCK, plan.shares) : 0;
-    const u64 many = works ? JOIN_MANY_TASKS(plan.pieces, BLOCK, plan.slices) : 0;
+    const u64 bad = read_word(&work[PARTS_BAD]), has_few = read_word(&work[plan.is_cut]),
+              has_many = read_word(&work[plan.is_cut + 1]); /* all are under way at once */
+    if (bad != ~(u64)0) return;
+    const u64 few = has_few == plan.left ? JOIN_FEW_TASKS(plan.pieces, BLOCK, plan.shares) : 0;
+    const u64 many = has_many == plan.left ? JOIN_MANY_TASKS(plan.pieces, BLOCK, plan.slices) : 0;
     for (u64 task = blockIdx.x; task < few + many; task += gridDim.x) {
         if (task < few)
-            join_few(offsets, work, out, &plan, task);
+            join_few(work, out, &plan, task);
         else
-            join_many(offsets, work, out, &plan, task - few, list, scratch);
+            join_many(work, out, &plan, task - few, list, scratch);
     }
 }

@@ -17,8 +17,7 @@
 
 #include "column_values.h"
 
-#define VECTORS_PART 8 /* a part's cost besides its rows, in rows */
-#define NO_PART      (~0u)
+#define VECTORS_PART 8  /* a part's cost besides its rows, in rows */
 #define JOIN_FEW     32 /* edges of a part that a warp joins, at most */
 /* The tasks of blocks of `join_vectors`: parts of few edges, for as many pieces as a block has warps, a share of the columns;
  * and those of many, for as many pieces as it has threads, a slice. */
@@ -36,12 +35,13 @@ typedef struct vectors_plan {
     i64 out_first, out_slab, out_part, out_column;
     u64 piece, whole;
     u64 left;   /* as in parts_plan */
-    u64 is_cut; /* the word of the workspace that becomes `left` if some part is cut */
-    u64 heads; /* the word where u32 begin: for each piece, the part that begins in it and is cut, or NO_PART */
+    u64 is_cut; /* the word of the workspace that becomes `left` if some part is cut into few; the next one: into many */
+    u64 heads; /* the word where each piece has two that say which part begins in it and is cut, or that none does */
     u64 edges; /* the word where the states of parts that were cut begin: two for each piece, of all columns */
     u32 pieces, slabs, columns;
     u32 row_bytes;    /* from one row to the next */
     u32 width, tiles; /* units of a team; tiles across a row */
+    u32 readers;      /* threads that copy numbers of rows to one ring: a team's, or one */
     u32 shares,
         slices; /* `join_vectors`: how many blocks share the columns of a part of few edges, and of many */
     u32 absolute; /* an index is the row's number, not that within its part */

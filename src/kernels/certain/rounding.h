@@ -8,7 +8,7 @@
  *
  * Rounding integers of any length is another header's (kernels/rounding.h).
  *
- * Before including this header, define F32 and F64, format_of(), fused() and square_root(), as kernel.h and lower.h do.
+ * Before including this header, define BF16, F32 and F64, format_of(), fused() and square_root(), as kernel.h and lower.h do.
  */
 #ifndef TALLY_CERTAIN_ROUNDING_H
 #define TALLY_CERTAIN_ROUNDING_H
@@ -29,11 +29,23 @@ PURE double magnitude_of(double x) {
 
 /* ---- Exact sums ----------------------------------------------------------------------------------------- */
 
+/* Returns the bits of x as an f32 that is rounded to odd: so it rounds to shorter types as x does. */
+PURE u32 float_bits_to_odd(double x) {
+    const float nearest = (float)x;
+    const u32 bits = float_bits(nearest);
+    if ((double)nearest == x) return bits;
+    return (magnitude_of((double)nearest) > magnitude_of(x) ? bits - 1 : bits) | 1;
+}
+
 /* Returns the bits of a double that was rounded to odd, as a float of the type `to`. */
 PURE u64 pair_shorter(double odd, u32 to) {
     const float_format wide = {52, 1023};
     if (to == F64) return double_bits(odd);
     if (to == F32) return (u64)float_bits((float)odd);
+    if (to == BF16 && exponent_field(odd) != NOT_FINITE) { /* the upper half of an f32 */
+        const u32 bits = float_bits_to_odd(odd);
+        return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    }
     return round_float(format_of(to), wide, double_bits(odd));
 }
 

@@ -27,6 +27,15 @@
 #define JOINED    4u  /* states of chunks that `join` loads at once */
 #define ELEMENTS  (TILE_ROWS * VECTOR > NARROW_ROWS ? TILE_ROWS * VECTOR : NARROW_ROWS)
 
+/* Whether a tile's rows end before row k: the half that begins there has none. Parts are often so short. A kind of state that
+ * ENDS_EARLY leaves such rows out; any other adds the pads in their stead. */
+#if defined(VARIES)
+#define NO_ROWS_FROM(k, rows, there)                                                               \
+    (ENDS_EARLY && (rows) >= 8 && (k) == (rows) / 2 && (there) <= (rows) / 2)
+#else
+#define NO_ROWS_FROM(k, rows, there) 0
+#endif
+
 /* Where rows lie that are read again: row k at at[k * step]; with an order, at at[order[k] * step]. */
 typedef struct row_source {
     const GLOBAL element *at;

@@ -13,6 +13,8 @@
 #ifndef TALLY_STATE_FLOAT_BATCHES_H
 #define TALLY_STATE_FLOAT_BATCHES_H
 
+#define ENDS_EARLY (!HAS_SQUARES || !LONG)
+
 /* The elements that a thread has added plainly since its last batch went to the whole state. */
 typedef struct batch {
     double sum[VECTOR], error[VECTOR]; /* of elements; `error`: what their additions have lost */
@@ -92,20 +94,26 @@ INLINED void batch_state(const batch *b, u32 columns, u32 v, state *to) {
 #include "batches.h"
 
 #if ELEMENT_WIDTH == 16
-/* Widens the bounds so that they hold for a tile's elements, too: two at a time. */
-INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *least) {
+/* Widens the bounds so that they hold for the `there` rows of a tile, too: two elements at a time. */
+INLINED void bound_magnitudes(const tile_part *t, u32 columns, u32 rows, u32 there, u32 *most,
+                              u32 *least) {
     u32 high = NO_HALVES, low = NO_HALVES;
     UNROLL
-    for (u32 k = 0; k < count / 2; k++)
+    for (u32 k = 0; k < rows * columns / 2; k++) {
+        if (2 * k % columns == 0 && NO_ROWS_FROM(2 * k / columns, rows, there)) break;
         note_halves(t->pair[k], &high, &low);
+    }
     note_magnitude(float_bits(widen((element)greatest_half(high))), most, least);
     note_magnitude(float_bits(widen((element)smallest_half(low))), most, least);
 }
 #elif !LONG
-INLINED void bound_magnitudes(const tile_part *t, u32 count, u32 *most, u32 *least) {
+INLINED void bound_magnitudes(const tile_part *t, u32 columns, u32 rows, u32 there, u32 *most,
+                              u32 *least) {
     UNROLL
-    for (u32 k = 0; k < count; k++)
+    for (u32 k = 0; k < rows * columns; k++) {
+        if (k % columns == 0 && NO_ROWS_FROM(k / columns, rows, there)) break;
         note_magnitude(float_bits(widen(t->e[k])), most, least);
+    }
 }
 #endif
 
@@ -221,31 +229,35 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
 
 #elif HAS_SQUARES
 /* Adds a tile to sums, and to squares above the batch's base. */
-INLINED void add_above_base(batch *b, const tile_part *t, u32 columns, u32 rows) {
+INLINED void add_above_base(batch *b, const tile_part *t, u32 columns, u32 rows, u32 there) {
     UNROLL
-    for (u32 k = 0; k < rows; k++)
+    for (u32 k = 0; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
         UNROLL
-    for (u32 v = 0; v < columns; v++) {
-        const double x = (double)widen(t->e[k * columns + v]);
-        if (HAS_SUM) b->sum[v] += x;
-        add_below(x, &b->square[v], &b->rest[v]);
+        for (u32 v = 0; v < columns; v++) {
+            const double x = (double)widen(t->e[k * columns + v]);
+            if (HAS_SUM) b->sum[v] += x;
+            add_below(x, &b->square[v], &b->rest[v]);
+        }
     }
 }
 
 /* Adds a tile to sums and squares with their errors. */
-INLINED void add_with_errors(batch *b, const tile_part *t, u32 columns, u32 rows) {
+INLINED void add_with_errors(batch *b, const tile_part *t, u32 columns, u32 rows, u32 there) {
     UNROLL
-    for (u32 k = 0; k < rows; k++)
+    for (u32 k = 0; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
         UNROLL
-    for (u32 v = 0; v < columns; v++) {
-        const double x = (double)widen(t->e[k * columns + v]);
-        double error;
-        if (HAS_SUM) {
-            b->sum[v] = two_sum(b->sum[v], x, &error);
-            b->error[v] += error;
+        for (u32 v = 0; v < columns; v++) {
+            const double x = (double)widen(t->e[k * columns + v]);
+            double error;
+            if (HAS_SUM) {
+                b->sum[v] = two_sum(b->sum[v], x, &error);
+                b->error[v] += error;
+            }
+            b->square[v] = two_sum(b->square[v], x * x, &error);
+            b->rest[v] += error;
         }
-        b->square[v] = two_sum(b->square[v], x * x, &error);
-        b->rest[v] += error;
     }
 }
 
@@ -253,7 +265,7 @@ INLINED void add_with_errors(batch *b, const tile_part *t, u32 columns, u32 rows
 INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
     u32 most = NO_MOST, least = NO_LEAST;
-    bound_magnitudes(t, rows * columns, &most, &least);
+    bound_magnitudes(t, columns, rows, count, &most, &least);
     if (most > b->most || least < b->least || b->room < rows) {
         if (b->used) flush_batch(b, columns, whole);
         if (!open_window(b, columns, most, least)) {
@@ -263,9 +275,9 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
     }
     count_tile(b, rows);
     if (b->base != 0)
-        add_above_base(b, t, columns, rows);
+        add_above_base(b, t, columns, rows, count);
     else
-        add_with_errors(b, t, columns, rows);
+        add_with_errors(b, t, columns, rows, count);
 }
 
 #else
@@ -273,7 +285,7 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
 INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
     u32 most = b->most, least = b->least;
-    bound_magnitudes(t, rows * columns, &most, &least);
+    bound_magnitudes(t, columns, rows, count, &most, &least);
     const i32 spread = spread_of(most, least, OF_SEVERAL_SUMS);
     const u32 is_exact = compensated_sums_are_exact(spread, BATCH_LOG);
     if (b->room < rows || !is_exact) {
@@ -288,18 +300,22 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
     b->least = least;
     if (plain_sums_are_exact(spread, BATCH_LOG)) {
         UNROLL
-        for (u32 k = 0; k < rows; k++)
+        for (u32 k = 0; k < rows; k++) {
+            if (NO_ROWS_FROM(k, rows, count)) break;
             UNROLL
-        for (u32 v = 0; v < columns; v++)
-            b->sum[v] += (double)widen(t->e[k * columns + v]);
+            for (u32 v = 0; v < columns; v++)
+                b->sum[v] += (double)widen(t->e[k * columns + v]);
+        }
     } else {
         UNROLL
-        for (u32 k = 0; k < rows; k++)
+        for (u32 k = 0; k < rows; k++) {
+            if (NO_ROWS_FROM(k, rows, count)) break;
             UNROLL
-        for (u32 v = 0; v < columns; v++) {
-            double error;
-            b->sum[v] = two_sum(b->sum[v], (double)widen(t->e[k * columns + v]), &error);
-            b->error[v] += error;
+            for (u32 v = 0; v < columns; v++) {
+                double error;
+                b->sum[v] = two_sum(b->sum[v], (double)widen(t->e[k * columns + v]), &error);
+                b->error[v] += error;
+            }
         }
     }
 }

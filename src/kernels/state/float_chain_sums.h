@@ -69,6 +69,8 @@ INLINED void batch_state(const batch *b, u32 columns, u32 v, state *to) {
 
 #include "batches.h"
 
+#define ENDS_EARLY 0
+
 /* ---- Tiles ---- */
 
 /* Notes the signs of a tile's elements. */

@@ -8,6 +8,8 @@
 #ifndef TALLY_STATE_FLOAT_LATER_H
 #define TALLY_STATE_FLOAT_LATER_H
 
+#define ENDS_EARLY 1
+
 /* Copies the fields that add_tile() uses, so that they can stay in registers. */
 PURE void copy_sum(const state *from, state *to) {
     to->sum.s = from->sum.s;
@@ -16,15 +18,17 @@ PURE void copy_sum(const state *from, state *to) {
 
 /* Adds a tile to the states a[]. Returns not 0 if a double-double lost a bit. large[v] becomes at
  * least the upper half of column v's second double in magnitude. */
-INLINED u64 add_tile(state *a, const tile_part *t, u32 columns, u32 rows, u32 *large) {
+INLINED u64 add_tile(state *a, const tile_part *t, u32 columns, u32 rows, u32 there, u32 *large) {
     u64 wrong = 0;
     UNROLL
-    for (u32 k = 0; k < rows; k++)
+    for (u32 k = 0; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
         UNROLL
-    for (u32 v = 0; v < columns; v++) {
-        wrong |= add_finite((double)widen(t->e[k * columns + v]), &a[v]);
-        const u32 rest = (u32)(double_bits(a[v].sum.e) >> 32) & 0x7fffffffu;
-        large[v] = rest > large[v] ? rest : large[v];
+        for (u32 v = 0; v < columns; v++) {
+            wrong |= add_finite((double)widen(t->e[k * columns + v]), &a[v]);
+            const u32 rest = (u32)(double_bits(a[v].sum.e) >> 32) & 0x7fffffffu;
+            large[v] = rest > large[v] ? rest : large[v];
+        }
     }
     return wrong;
 }
@@ -77,7 +81,7 @@ INLINED void begin_columns(adding *k, u32 vector) {
 }
 INLINED void add_columns(adding *k, state *whole, const tile_part *t, u32 vector, u32 rows,
                          u32 there, tile_rows at) {
-    k->wrong |= add_tile(k->a, t, vector, rows, k->large);
+    k->wrong |= add_tile(k->a, t, vector, rows, there, k->large);
     k->count += there;
     k->tiles++;
 }

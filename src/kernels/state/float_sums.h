@@ -3,7 +3,7 @@
  * and notes of infinities and NaNs. README.md says what a state defines. float_batches.h and float_later.h add tiles to it.
  *
  * Before including this header, define TILE_ROWS (schedule/units.h) and VALUES, the type of the plan that says which
- * values are wanted, and include widen.h, doubles.h, certain/batch.h and schedule/units.h.
+ * values are wanted, and include widen.h, element_type.h, doubles.h, certain/batch.h and schedule/units.h.
  */
 #ifndef TALLY_STATE_FLOAT_SUMS_H
 #define TALLY_STATE_FLOAT_SUMS_H
@@ -399,6 +399,22 @@ PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64
 #else
 PURE u32 quick_value(const state *a, const VALUES *p, u64 n, u32 op, u32 to, u64 *bits) {
     return quick_norm(a, op, to, bits);
+}
+#endif
+
+#if HAS_SUM && !HAS_SQUARES
+/* Returns whether the sum or the mean of n > 0 elements, in their own type, is that of one exact double, which decides it;
+ * *bits are its bits. */
+#define HAS_PLAIN_VALUES 1
+PURE u32 plain_value(const state *a, u32 n, u32 mean, u64 *bits) {
+#if LONG
+    const u32 is_one = a->sum.seen == 0 && a->sum.e == 0 && a->off == 0;
+#else
+    const u32 is_one = a->sum.seen == 0 && a->sum.e == 0;
+#endif
+    if (mean) return near_sum_rounds(a->sum.s, 0, n, 1, ELEMENT_TYPE, bits) && is_one;
+    *bits = pair_shorter(a->sum.s, ELEMENT_TYPE);
+    return is_one;
 }
 #endif
 

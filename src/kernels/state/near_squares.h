@@ -12,6 +12,7 @@
 #define STATE_WORDS 2
 #define NEVER_LOST  NULL
 #define PAD         1
+#define ENDS_EARLY  0
 /* Tiles of a span. The sums of spans are added up, so that an element of n tiles goes through 64 + n / 64 additions and not
  * n. */
 #define SPAN 64u

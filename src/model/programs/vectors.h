@@ -5,7 +5,7 @@
 
 MODEL_KERNEL5(wide, const element *, const u8 *, u64 *, u8 *, vectors_plan);
 MODEL_KERNEL5(narrow, const element *, const u8 *, u64 *, u8 *, vectors_plan);
-MODEL_KERNEL4(join_vectors, const u8 *, u64 *, u8 *, vectors_plan);
+MODEL_KERNEL3(join_vectors, u64 *, u8 *, vectors_plan);
 
 static const model_kernel *const kernels[] = {&wide_kernel, &narrow_kernel, &join_vectors_kernel,
                                               NULL};
