@@ -104,10 +104,6 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
     Py_XDECREF(number);
     return result;
 #else
-    static const unsigned char size[CORE_TYPES] = {
-        [TALLY_I8] = 1,  [TALLY_I16] = 2, [TALLY_I32] = 4, [TALLY_I64] = 8,
-        [TALLY_U8] = 1,  [TALLY_U16] = 2, [TALLY_U32] = 4, [TALLY_U64] = 8,
-        [TALLY_F16] = 2, [TALLY_F32] = 4, [TALLY_F64] = 8, [CORE_BOOL] = 1};
     if (!core->scalar_array[type]) {
         PyErr_SetString(PyExc_RuntimeError, "tally has been unloaded");
         return NULL;
@@ -115,7 +111,7 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
     if (type == CORE_BOOL)
         *(unsigned char *)core->scalar_data[type] = tally_value_double(value) != 0;
     else
-        memcpy(core->scalar_data[type], &value->as, size[type]);
+        memcpy(core->scalar_data[type], &value->as, tally_type_size((tally_type)type));
     return PyObject_GetItem(core->scalar_array[type], core->no_index);
 #endif
 }
@@ -123,50 +119,39 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
 /* Returns an index or a count. To make one of NumPy's integers costs more than all else of a small
  * call. */
 static PyObject *number_of_index(struct core *core, const tally_value *value) {
+#ifndef Py_GIL_DISABLED
     const uint64_t i = value->as.u64;
-    if (i >= 256) return scalar(core, TALLY_I64, value);
-#ifdef Py_GIL_DISABLED
-    return scalar(core, TALLY_I64, value);
-#else
-    if (!core->small_index[i]) core->small_index[i] = scalar(core, TALLY_I64, value);
-    return core->small_index[i] ? Py_NewRef(core->small_index[i]) : NULL;
+    if (i < 256) {
+        if (!core->small_index[i]) core->small_index[i] = scalar(core, TALLY_I64, value);
+        return Py_XNewRef(core->small_index[i]);
+    }
 #endif
+    return scalar(core, TALLY_I64, value);
 }
 
-static PyObject *finish(struct core *core, enum kind kind, int type, tally_value *value) {
-    PyObject *a, *b, *pair = NULL;
-    switch (kind) {
-    case INDEX:
-        return number_of_index(core, value);
-    case TRUTH:
-        return scalar(core, CORE_BOOL, value);
-    case NUMBER:
-        return scalar(core, (int)value->type, value);
-    case PAIR:
-        a = scalar(core, type, &value[0]);
-        b = a ? scalar(core, type, &value[1]) : NULL;
-        if (b) pair = PyObject_CallFunctionObjArgs(core->pair, a, b, NULL);
-        Py_XDECREF(a);
-        Py_XDECREF(b);
-        return pair;
-    default:
-        return scalar(core, type, value);
-    }
+/* The type of a result of elements of a type, as an index of `scalar`. `number`: that of the engine's value. */
+static int result_type(enum kind kind, int type, tally_type number) {
+    return kind == INDEX    ? TALLY_I64
+           : kind == TRUTH  ? CORE_BOOL
+           : kind == NUMBER ? (int)number
+                            : type;
 }
 
-/* Gets the elements of a contiguous array of one of our types. Returns 0, without an exception, for other arrays. */
-static int get_elements(PyObject *x, Py_buffer *b, int *type, size_t *n) {
-    if (PyObject_GetBuffer(x, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    *type = type_of_format(b->format, b->itemsize);
-    *n = *type ? (size_t)(b->len / b->itemsize) : 0;
-    if (*n > 0 && (b->ndim <= 1 ? b->ndim == 0 || b->strides[0] == b->itemsize
-                                : PyBuffer_IsContiguous(b, 'C')))
-        return 1;
-    PyBuffer_Release(b);
-    return 0;
+static PyObject *finish(struct core *core, enum kind kind, int type, const tally_value *value) {
+    if (kind == INDEX) return number_of_index(core, value);
+    PyObject *a = scalar(core, result_type(kind, type, value->type), value);
+    if (!a || kind != PAIR) return a;
+    PyObject *b = scalar(core, type, &value[1]);
+    PyObject *pair = b ? PyObject_CallFunctionObjArgs(core->pair, a, b, NULL) : NULL;
+    Py_DECREF(a);
+    Py_XDECREF(b);
+    return pair;
+}
+
+/* Returns whether elements lie side by side in C order. */
+static int is_in_order(const Py_buffer *x) {
+    return x->ndim <= 1 ? x->ndim == 0 || x->strides[0] == x->itemsize
+                        : PyBuffer_IsContiguous(x, 'C');
 }
 
 /* Returns whether some bool may be a byte other than 0 and 1, as in a view of other elements, if that matters. The
@@ -186,10 +171,22 @@ static int may_have_other_bytes(enum kind kind, tally_op op, int type, const Py_
     return (all & UINT64_C(0xfefefefefefefefe)) != 0;
 }
 
+/* Gets the buffer of an array of one of our types that has elements. Returns 0, without an exception, for other arrays. */
+static int get_elements(PyObject *array, Py_buffer *x, int *type) {
+    if (PyObject_GetBuffer(array, x, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    *type = type_of_format(x->format, x->itemsize);
+    if (*type && x->len > 0) return 1;
+    PyBuffer_Release(x);
+    return 0;
+}
+
 /* ---- Along an axis -------------------------------------------------------------------------- */
 
-/* The axis of a call (x, axis) or (x, axis=axis), if it is a plain int within the array. */
-static int one_axis(PyObject *const *arguments, Py_ssize_t count, PyObject *names, int *axis) {
+/* Gets the axis of a call (x, axis) or (x, axis=axis), if it is a plain int. */
+static int get_axis(PyObject *const *arguments, Py_ssize_t count, PyObject *names, int *axis) {
     if (names) {
         if (count != 1 || PyTuple_Size(names) != 1 ||
             PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "axis") != 0)
@@ -201,20 +198,6 @@ static int one_axis(PyObject *const *arguments, Py_ssize_t count, PyObject *name
     const long value = PyLong_AsLongAndOverflow(arguments[1], &overflow);
     *axis = (int)value;
     return !overflow && value >= -TALLY_DIMS_MAX && value < TALLY_DIMS_MAX;
-}
-
-/* What the elements of a result are, as an index of `scalar`. */
-static int result_type(enum kind kind, int type, const tally_problem *problem) {
-    switch (kind) {
-    case INDEX:
-        return TALLY_I64;
-    case TRUTH:
-        return CORE_BOOL;
-    case NUMBER:
-        return (int)tally_problem_value_type(problem, 0);
-    default:
-        return type;
-    }
 }
 
 /* Returns a new array of x's shape without an axis, and its buffer. */
@@ -229,113 +212,97 @@ static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, in
     return made;
 }
 
-/* Reduces a NumPy array of two or more dimensions along one axis; NULL without an exception: not this way. */
-static PyObject *along(struct core *core, enum core_function f, PyObject *array, int axis) {
+/* Reduces an array of two or more dimensions along one axis; NULL without an exception: not this way. */
+static PyObject *along(struct core *core, enum kind kind, const tally_problem *problem,
+                       const Py_buffer *x, int type, int axis) {
     size_t length[TALLY_DIMS_MAX];
     ptrdiff_t stride[TALLY_DIMS_MAX];
-    const enum kind kind = table[f].kind;
-    Py_buffer x, out;
-    if (kind == PAIR || table[f].op == TALLY_DOT || f == FUNCTION_norm) return NULL;
-    if (PyObject_GetBuffer(array, &x, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
-        PyErr_Clear();
-        return NULL;
+    Py_buffer out;
+    if (x->ndim > TALLY_DIMS_MAX || axis < -x->ndim || axis >= x->ndim) return NULL;
+    for (int d = 0; d < x->ndim; d++) {
+        if (x->strides[d] % x->itemsize != 0) return NULL;
+        length[d] = (size_t)x->shape[d];
+        stride[d] = x->strides[d] / x->itemsize;
     }
-    const int type = type_of_format(x.format, x.itemsize);
-    int mine = type && x.ndim >= 2 && x.ndim <= TALLY_DIMS_MAX && x.len > 0 && axis >= -x.ndim &&
-               axis < x.ndim && core->scalar[type] &&
-               (kind != BITS || type < TALLY_F16 || type == CORE_BOOL) &&
-               !may_have_other_bytes(kind, table[f].op, type, &x);
-    for (int d = 0; mine && d < x.ndim; d++) {
-        mine = x.strides[d] % x.itemsize == 0;
-        length[d] = (size_t)x.shape[d];
-        stride[d] = x.strides[d] / x.itemsize;
-    }
-    PyObject *made = NULL;
-    if (mine) {
-        if (axis < 0) axis += x.ndim;
-        const tally_problem problem = {.op = table[f].op,
-                                       .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
-        const tally_shape shape = {.cut = TALLY_AXES,
-                                   .dims = (unsigned)x.ndim,
-                                   .length = length,
-                                   .x_stride = stride,
-                                   .axes = UINT32_C(1) << axis};
-        tally_device *device = (size_t)x.len >= (size_t)1 << 19 ? core_cpu() : NULL;
-        if (!PyErr_Occurred())
-            made = make_result(core, &x, axis, result_type(kind, type, &problem), &out);
-        if (made) {
-            struct work work;
-            work_begin(&work, (size_t)x.len);
-            tally_status s =
-                tally_reduce_shaped(device, &problem, &shape, x.buf, NULL, (void *[]){out.buf});
-            s = work_end(&work, s);
-            PyBuffer_Release(&out);
-            if (s != TALLY_OK) {
-                Py_CLEAR(made);
-                core_raise(s);
-            }
-        }
-    }
-    PyBuffer_Release(&x);
-    return made;
+    if (axis < 0) axis += x->ndim;
+    const tally_shape shape = {.cut = TALLY_AXES,
+                               .dims = (unsigned)x->ndim,
+                               .length = length,
+                               .x_stride = stride,
+                               .axes = UINT32_C(1) << axis};
+    tally_device *device = NULL;
+    if ((size_t)x->len >= (size_t)1 << 19 && !(device = core_cpu())) return NULL;
+    PyObject *made = make_result(
+        core, x, axis, result_type(kind, type, tally_problem_value_type(problem, 0)), &out);
+    if (!made) return NULL;
+    struct work work;
+    work_begin(&work, (size_t)x->len);
+    tally_status s =
+        tally_reduce_shaped(device, problem, &shape, x->buf, NULL, (void *[]){out.buf});
+    s = work_end(&work, s);
+    PyBuffer_Release(&out);
+    if (s == TALLY_OK) return made;
+    Py_DECREF(made);
+    return core_raise(s);
 }
 
 /* ---- Whole arrays --------------------------------------------------------------------------- */
 
+/* Reduces all elements, which lie in order; y: those of dot's second array, else NULL. */
+static PyObject *whole(struct core *core, enum kind kind, const tally_problem *problem,
+                       const Py_buffer *x, const void *y, int type) {
+    tally_value value[2];
+    struct work work;
+    tally_device *device = NULL;
+    if ((size_t)x->len >= (size_t)1 << 20 && !(device = core_cpu())) return NULL;
+    work_begin(&work, (size_t)x->len);
+    tally_status s =
+        tally_reduce(device, problem, x->buf, y, (size_t)(x->len / x->itemsize), value);
+    s = work_end(&work, s);
+    return s == TALLY_OK ? finish(core, kind, type, value) : core_raise(s);
+}
+
+/* The result of a call whose first argument is of the very type numpy.ndarray; NULL without an exception: not this way. */
+static PyObject *call_on_array(struct core *core, enum core_function f, PyObject *const *arguments,
+                               Py_ssize_t count, PyObject *names) {
+    const tally_op op = table[f].op;
+    const enum kind kind = table[f].kind;
+    const int two = op == TALLY_DOT, is_norm = f == FUNCTION_norm;
+    const int has_axis = names || count != 1 + two;
+    Py_buffer x, y = {.buf = NULL};
+    int type, y_type, axis = 0;
+    PyObject *result = NULL;
+    if (has_axis && (two || is_norm || kind == PAIR || !get_axis(arguments, count, names, &axis)))
+        return NULL;
+    if (two && Py_TYPE(arguments[1]) != core->ndarray) return NULL;
+    if (!get_elements(arguments[0], &x, &type)) return NULL;
+    const tally_problem problem = {.op = op,
+                                   .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
+    int mine = core->scalar[type] && (kind != BITS || type < TALLY_F16 || type == CORE_BOOL) &&
+               !may_have_other_bytes(kind, op, type, &x);
+    if (mine && two) {
+        mine = x.ndim == 1 && type != CORE_BOOL && get_elements(arguments[1], &y, &y_type) &&
+               y.ndim == 1 && y_type == type && y.len == x.len && is_in_order(&y);
+    }
+    if (mine && has_axis && x.ndim >= 2) result = along(core, kind, &problem, &x, type, axis);
+    /* (NumPy's norm of an array of no dimension is another question.) */
+    else if (mine && is_in_order(&x) && x.ndim >= is_norm &&
+             (!has_axis || (x.ndim == 1 && (axis == 0 || axis == -1))))
+        result = whole(core, kind, &problem, &x, y.buf, type);
+    if (y.buf) PyBuffer_Release(&y);
+    PyBuffer_Release(&x);
+    return result;
+}
+
 static PyObject *call(PyObject *module, enum core_function f, PyObject *const *arguments,
                       Py_ssize_t count, PyObject *names) {
     struct core *core = core_of(module);
-    const tally_op op = table[f].op;
-    const int two = op == TALLY_DOT;
-    Py_buffer x, y;
-    int type, y_type;
-    size_t n, y_n;
-    int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
-    if (core->tensor_call && core->general[f] && count >= 1 &&
-        Py_TYPE(arguments[0]) == core->tensor_type)
+    PyTypeObject *type = count >= 1 ? Py_TYPE(arguments[0]) : NULL;
+    PyObject *result = NULL;
+    if (type && type == core->tensor_type && core->general[f])
         return call_on_tensor(core, f, arguments, count, names);
-    if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
-        one_axis(arguments, count, names, &axis)) {
-        PyObject *result = along(core, f, arguments[0], axis);
-        if (result || PyErr_Occurred()) return result;
-        alone = (axis == 0 || axis == -1) && !two && table[f].kind != PAIR && f != FUNCTION_norm;
-    }
-    if ((!alone && (names || count != 1 + two)) || !core->ndarray ||
-        Py_TYPE(arguments[0]) != core->ndarray || (two && Py_TYPE(arguments[1]) != core->ndarray) ||
-        !get_elements(arguments[0], &x, &type, &n))
-        return call_general(core, f, arguments, count, names);
-    int mine = core->scalar[type] != NULL && (!alone || x.ndim == 1);
-    if (two && mine) {
-        mine = x.ndim == 1 && type != CORE_BOOL && get_elements(arguments[1], &y, &y_type, &y_n);
-        if (mine && (y.ndim != 1 || y_type != type || y_n != n)) {
-            PyBuffer_Release(&y);
-            mine = 0;
-        }
-    }
-    if (table[f].kind == BITS) mine = mine && (type < TALLY_F16 || type == CORE_BOOL);
-    /* (NumPy's norm of an array of more dimensions than two, or of no dimension, is another question.) */
-    if (f == FUNCTION_norm) mine = mine && x.ndim >= 1;
-    mine = mine && !may_have_other_bytes(table[f].kind, op, type, &x);
-    if (!mine) {
-        PyBuffer_Release(&x);
-        return call_general(core, f, arguments, count, names);
-    }
-    const tally_problem problem = {.op = op,
-                                   .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
-    tally_value value[2];
-    struct work work;
-    tally_status s = TALLY_OK;
-    tally_device *device = NULL;
-    if ((size_t)x.len >= (size_t)1 << 20 && !(device = core_cpu())) s = TALLY_ENOMEM;
-    if (s == TALLY_OK) {
-        work_begin(&work, (size_t)x.len);
-        s = tally_reduce(device, &problem, x.buf, two ? y.buf : NULL, n, value);
-        s = work_end(&work, s);
-    }
-    PyBuffer_Release(&x);
-    if (two) PyBuffer_Release(&y);
-    if (s != TALLY_OK) return PyErr_Occurred() ? NULL : core_raise(s);
-    return finish(core, table[f].kind, type, value);
+    if (type && type == core->ndarray) result = call_on_array(core, f, arguments, count, names);
+    return result || PyErr_Occurred() ? result : call_general(core, f, arguments, count, names);
 }
 
 #define X(name, op, kind)                                                                          \

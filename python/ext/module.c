@@ -54,73 +54,57 @@ static struct opened {
     struct opened *next;
 } * opened; /* atomic: whoever sees a device in it needs no lock */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static tally_device *cpu; /* atomic */
 
-static struct opened *find_opened(const char *spec) {
-    struct opened *o = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
+static tally_device *find_opened(const char *spec) {
+    const struct opened *o = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
     while (o && strcmp(o->spec, spec) != 0)
         o = o->next;
-    return o;
+    return o ? o->device : NULL;
 }
 
 static tally_status open_once(const char *spec, tally_device **out) {
-    tally_status s = TALLY_OK;
     pthread_mutex_lock(&opening);
-    struct opened *o = find_opened(spec);
-    if (!o && (o = calloc(1, sizeof *o))) {
-        strcpy(o->spec, spec);
-        s = tally_open(spec, &o->device);
+    tally_status s = TALLY_OK;
+    if (!(*out = find_opened(spec))) {
+        struct opened *o = calloc(1, sizeof *o);
+        s = o ? tally_open(spec, &o->device) : TALLY_ENOMEM;
         if (s == TALLY_OK) {
+            strcpy(o->spec, spec);
             o->next = opened;
+            *out = o->device;
             __atomic_store_n(&opened, o, __ATOMIC_RELEASE);
-        } else {
+        } else
             free(o);
-            o = NULL;
-        }
-    } else if (!o)
-        s = TALLY_ENOMEM;
-    if (o) *out = o->device;
+    }
     pthread_mutex_unlock(&opening);
     return s;
 }
 
-tally_device *core_cpu(void) {
-    tally_device *device = __atomic_load_n(&cpu, __ATOMIC_ACQUIRE);
+static tally_device *open_by_text(const char *spec) {
+    tally_device *device = find_opened(spec);
     if (device) return device;
-    const tally_status s = open_once("cpu", &device);
-    if (s != TALLY_OK)
-        core_raise(s);
-    else
-        __atomic_store_n(&cpu, device, __ATOMIC_RELEASE);
+    PyThreadState *thread = PyEval_SaveThread(); /* opening a GPU takes a while */
+    const tally_status s = open_once(spec, &device);
+    PyEval_RestoreThread(thread);
+    if (s != TALLY_OK) core_raise(s);
     return device;
 }
 
+tally_device *core_cpu(void) {
+    return open_by_text("cpu");
+}
+
 tally_device *core_device(PyObject *spec) {
-    tally_device *device = NULL;
     Py_ssize_t length;
     if (!spec || spec == Py_None) return core_cpu();
     const char *text = PyUnicode_Check(spec) ? PyUnicode_AsUTF8AndSize(spec, &length) : NULL;
-    if (!text) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "device= is a text such as \"cpu\" or \"cuda:0\", not %R",
-                         spec);
-        return NULL;
-    }
-    if (length >= 64 || strlen(text) != (size_t)length) {
-        PyErr_Format(PyExc_ValueError, "%R is no device", spec);
-        return NULL;
-    }
-    const struct opened *known = find_opened(text);
-    if (known) return known->device;
-    tally_status s;
-    PyThreadState *thread = PyEval_SaveThread(); /* opening a GPU takes a while */
-    s = open_once(text, &device);
-    PyEval_RestoreThread(thread);
-    if (s != TALLY_OK) {
-        core_raise(s);
-        return NULL;
-    }
-    return device;
+    if (!text && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "device= is a text such as \"cpu\" or \"cuda:0\", not %R",
+                     spec);
+    if (!text) return NULL;
+    if (length < 64 && strlen(text) == (size_t)length) return open_by_text(text);
+    PyErr_Format(PyExc_ValueError, "%R is no device", spec);
+    return NULL;
 }
 
 static PyObject *devices(PyObject *module, PyObject *unused) {

@@ -205,15 +205,6 @@ static PyObject *state_negate(PyObject *object, PyObject *unused) {
     return done(s);
 }
 
-static PyObject *state_clear(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
-    (void)unused;
-    lock(self);
-    tally_state_clear(self->state);
-    unlock(self);
-    Py_RETURN_NONE;
-}
-
 static PyObject *state_begin_at(PyObject *object, PyObject *first) {
     struct state_object *self = (struct state_object *)object;
     const unsigned long long at = PyLong_AsUnsignedLongLong(first);
@@ -300,7 +291,6 @@ static PyMethodDef state_methods[] = {
     {"merge", object_merge, METH_O, "merge(other)"},
     {"subtract", state_subtract, METH_O, "subtract(part)"},
     {"negate", state_negate, METH_NOARGS, "negate()"},
-    {"clear", state_clear, METH_NOARGS, "clear()"},
     {"begin_at", state_begin_at, METH_O, "begin_at(first)"},
     {"count", state_count, METH_NOARGS, "count()"},
     {"value", state_value, METH_NOARGS, "value(): a tuple"},

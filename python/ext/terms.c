@@ -6,41 +6,49 @@
 
 #include <string.h>
 
+/* Writes the addresses of a tuple to out; returns how many there are, or -1 with an exception set. */
+static int addresses_of(PyObject *tuple, void *out[], int most) {
+    const Py_ssize_t count = PyTuple_Size(tuple);
+    if (count > most) {
+        PyErr_Format(PyExc_ValueError, "%zd addresses; at most %d", count, most);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        out[i] = PyLong_AsVoidPtr(PyTuple_GetItem(tuple, i));
+        if (PyErr_Occurred()) return -1;
+    }
+    return (int)count;
+}
+
 /* terms(step, device, type, n, ranks, spare, divisor, addresses): step 0 to 2; addresses are those of x, bounds, words,
  * spare, failed, workspace, out, outcome and the queue, 0 where there is none. */
 PyObject *core_terms(PyObject *module, PyObject *arguments) {
-    unsigned long long at[9];
-    PyObject *spec;
+    void *at[9] = {0};
+    PyObject *spec, *addresses;
     const char *type;
     int step;
     unsigned long long n, spare;
-    unsigned ranks, divisor;
     tally_terms terms = {.shard = 0};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "iOsKIKI(KKKKKKKKK)", &step, &spec, &type, &n, &ranks, &spare,
-                          &divisor, &at[0], &at[1], &at[2], &at[3], &at[4], &at[5], &at[6], &at[7],
-                          &at[8]))
+    if (!PyArg_ParseTuple(arguments, "iOsKIKIO!", &step, &spec, &type, &n, &terms.ranks, &spare,
+                          &terms.divisor, &PyTuple_Type, &addresses) ||
+        addresses_of(addresses, at, 9) < 0)
         return NULL;
     tally_device *device = spec == Py_None ? NULL : core_device(spec);
     if (spec != Py_None && !device) return NULL;
     tally_status s = tally_type_parse(type, &terms.type);
     if (s != TALLY_OK) return core_raise(s);
     terms.n = (size_t)n;
-    terms.ranks = ranks;
     terms.spare = (size_t)spare;
-    terms.divisor = divisor;
-    void *memory[9];
-    for (int i = 0; i < 9; i++)
-        memory[i] = (void *)(uintptr_t)at[i];
-    const tally_terms_call call = {.x = memory[0],
-                                   .bounds = memory[1],
-                                   .words = memory[2],
-                                   .spare = memory[3],
-                                   .failed = memory[4],
-                                   .workspace = memory[5],
-                                   .out = memory[6],
-                                   .outcome = memory[7],
-                                   .queue = memory[8],
+    const tally_terms_call call = {.x = at[0],
+                                   .bounds = at[1],
+                                   .words = at[2],
+                                   .spare = at[3],
+                                   .failed = at[4],
+                                   .workspace = at[5],
+                                   .out = at[6],
+                                   .outcome = at[7],
+                                   .queue = at[8],
                                    .count = terms.n};
     PyThreadState *thread = PyEval_SaveThread();
     s = step == 0   ? tally_terms_bounds(device, &terms, &call)
@@ -49,21 +57,6 @@ PyObject *core_terms(PyObject *module, PyObject *arguments) {
     PyEval_RestoreThread(thread);
     if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
-}
-
-/* Writes the addresses of a tuple to out; returns how many there are, or -1 with an exception set. */
-static int addresses_of(PyObject *tuple, void *out[TALLY_MAILBOX_RANKS]) {
-    const Py_ssize_t count = PyTuple_Size(tuple);
-    if (count < 0) return -1;
-    if (count > TALLY_MAILBOX_RANKS) {
-        PyErr_Format(PyExc_ValueError, "%zd ranks; at most %d", count, TALLY_MAILBOX_RANKS);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        out[i] = PyLong_AsVoidPtr(PyTuple_GetItem(tuple, i));
-        if (PyErr_Occurred()) return -1;
-    }
-    return (int)count;
 }
 
 /* terms_shared(device, type, n, divisor, mine, addresses of terms, addresses of sums, arrays, mailbox, outcome, queue) */
@@ -79,8 +72,9 @@ PyObject *core_terms_shared(PyObject *module, PyObject *arguments) {
                           &PyTuple_Type, &terms_of, &PyTuple_Type, &sums_of, &call.arrays, &mailbox,
                           &outcome, &queue))
         return NULL;
-    const int ranks = addresses_of(terms_of, x), sums = addresses_of(sums_of, call.out);
-    if (ranks < 0 || sums < 0) return NULL;
+    const int ranks = addresses_of(terms_of, x, TALLY_MAILBOX_RANKS);
+    const int sums = ranks < 0 ? -1 : addresses_of(sums_of, call.out, TALLY_MAILBOX_RANKS);
+    if (sums < 0) return NULL;
     if (ranks != sums || mine >= (unsigned)ranks) {
         PyErr_SetString(PyExc_ValueError, "each rank has an address of terms and one of sums");
         return NULL;
@@ -107,14 +101,12 @@ PyObject *core_terms_shared(PyObject *module, PyObject *arguments) {
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments) {
     const char *type;
     unsigned long long n, spare;
-    unsigned ranks;
     tally_terms terms = {.shard = 0};
     tally_terms_sizes sizes;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "sKIK", &type, &n, &ranks, &spare)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "sKIK", &type, &n, &terms.ranks, &spare)) return NULL;
     tally_status s = tally_type_parse(type, &terms.type);
     terms.n = (size_t)n;
-    terms.ranks = ranks;
     terms.spare = (size_t)spare;
     if (s == TALLY_OK) s = tally_terms_measure(&terms, &sizes);
     if (s != TALLY_OK) return core_raise(s);

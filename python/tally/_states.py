@@ -192,7 +192,7 @@ class State(_Known):
 
     def clear(self) -> State:
         """Back to no elements. Returns the state."""
-        self._known.clear()
+        self._known = _core.State(self._known.problem)
         return self
 
     def copy(self) -> State:
