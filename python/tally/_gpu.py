@@ -167,14 +167,20 @@ class Gpu(Backend):
         whole = self.module.broadcast_to(x, shape)
         return self.module.moveaxis(whole, tuple(order), tuple(range(len(order)))).reshape(rows, length)
 
+    def device_of(self, x: Any) -> int:
+        return int(self.layout(x)[3])
+
     def join(self, xs: Sequence[Any]) -> Any:
-        return self.concatenate(xs, 1)
+        with self.on_device_of(xs[0]):
+            return self.concatenate(xs, 1)
 
     def prepend(self, number: Any, x: Any, name: str) -> Any:
-        return self.join([self.made("full", self.device_of(x), name, (x.shape[0], 1), number), self.cast(x, name)])
+        with self.on_device_of(x):
+            return self.join([self.made("full", self.device_of(x), name, (x.shape[0], 1), number), self.cast(x, name)])
 
     def stacked_with(self, x: Any, number: Any) -> Any:
-        return self.module.stack([x, self.module.full_like(x, number)])
+        with self.on_device_of(x):
+            return self.module.stack([x, self.module.full_like(x, number)])
 
     # ---- Arguments
 
@@ -319,13 +325,10 @@ class Gpu(Backend):
         if tuple(out.shape) != tuple(value.shape):
             raise ValueError(f"out= has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
         from_, to = KINDS[self.name(value)], place.type
-
-        def rank(kind: str) -> int:
-            return 0 if kind == "bool" else 1 if kind[0] == "u" else 2 if kind[0] == "i" else 3 if kind in FLOATS else 4
-
-        if from_ != to and rank(from_) > rank(to):
+        dtype, wanted = (DTYPE["f16" if kind == "bf16" else kind] for kind in (from_, to))
+        if not np.can_cast(dtype, wanted, "same_kind"):
             raise TypeError(f"cannot cast the result from {name_of(from_)} to {name_of(to)} with casting rule 'same_kind'")
-        if rank(to) in (1, 2) and rank(from_) in (1, 2):
+        if dtype.kind in "iu" and wanted.kind in "iu":
             value = self._converted(op, value if from_ in ("i64", "u64") else self.cast(value, "int64"), to)
         self.write(out, value)
         return out
@@ -425,7 +428,7 @@ class Gpu(Backend):
 class Torch(Gpu):
     """PyTorch's arrays."""
 
-    how_to_convert = ", x.to(...)"
+    how_to_convert, on_device_of = ", x.to(...)", contextlib.nullcontext
 
     def __init__(self) -> None:
         import torch  # type: ignore[import-not-found, unused-ignore]
@@ -486,9 +489,6 @@ class Torch(Gpu):
     def conjugate(self, x: Any) -> Any:
         return x.conj().resolve_conj()
 
-    def device_of(self, x: Any) -> int:
-        return int(x.get_device())
-
     def argsort(self, x: Any) -> Any:
         return self.torch.argsort(x, dim=1, stable=True)
 
@@ -522,6 +522,9 @@ class CuPy(Gpu):
     def name(self, x: Any) -> str:
         return str(x.dtype)
 
+    def on_device_of(self, x: Any) -> Any:
+        return x.device
+
     def stream(self, number: int) -> int:
         with self.cupy.cuda.Device(number):
             return int(self.cupy.cuda.get_current_stream().ptr)
@@ -546,25 +549,10 @@ class CuPy(Gpu):
     def cast(self, x: Any, name: str) -> Any:
         return x.astype(name)
 
-    def join(self, xs: Sequence[Any]) -> Any:
-        with xs[0].device:
-            return super().join(xs)
-
-    def prepend(self, number: Any, x: Any, name: str) -> Any:
-        with x.device:
-            return super().prepend(number, x, name)
-
-    def stacked_with(self, x: Any, number: Any) -> Any:
-        with x.device:
-            return super().stacked_with(x, number)
-
     def from_parts(self, real: Any, imaginary: Any) -> Any:
         value = self.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128", self.device_of(real))
         value.real, value.imag = real, imaginary
         return value
-
-    def device_of(self, x: Any) -> int:
-        return int(x.device.id)
 
     def argsort(self, x: Any) -> Any:
         return self.cupy.argsort(x, axis=1, kind="stable")

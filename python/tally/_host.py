@@ -60,19 +60,21 @@ def in_order(array: Array) -> Array:
     return contiguous(array, array.dtype.newbyteorder("="))
 
 
-def chunks(array: Array, most: int, depth: int = -1) -> Iterator[tuple[slice | int, ...]]:
+def chunks(array: Array, most: int, depth: int = -1) -> Iterator[tuple[Any, ...]]:
     """Indices of parts of at most `most` elements, which in their order are the array's C order; or of larger ones, so that only
-    the first `depth` dimensions are cut (-1: any)."""
+    the first `depth` dimensions are cut (-1: any). Dimensions of length 1 are never cut."""
     if array.size <= most or array.ndim == 0 or depth == 0:
         yield ()
         return
-    step = max(1, most // max(1, array.size // array.shape[0]))
-    for at in range(0, array.shape[0], step):
-        if array[at:at + step].size <= most:
-            yield (slice(at, at + step),)
+    length = array.shape[0]
+    step = max(1, most // max(1, array.size // length))
+    for at in range(0, length, step):
+        here = slice(at, at + step) if length > 1 else slice(None)
+        if array[here].size <= most:
+            yield (here,)
         else:
             for rest in chunks(array[at], most, depth - 1):
-                yield (at, *rest)
+                yield (here, *rest)
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -83,17 +85,6 @@ def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for i in range(shape[0]):
         for rest in indices(shape[1:]):
             yield (i, *rest)
-
-
-def cuts(shape: Sequence[int], kept: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
-    """Indices that cut an array along the longest of some dimensions, into parts of about `most` elements."""
-    d = max(kept, key=lambda d: shape[d], default=0)
-    step = max(1, most // max(1, math.prod(shape) // shape[d])) if shape else 1
-    if not shape or step >= shape[d]:
-        yield ()
-        return
-    for at in range(0, shape[d], step):
-        yield (slice(None),) * d + (slice(at, at + step),)
 
 
 def store(out: Array, what: tuple[str, str], value: Any) -> None:
@@ -109,10 +100,10 @@ def store(out: Array, what: tuple[str, str], value: Any) -> None:
         out[...] = value
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], make: Callable[..., Array] = np.empty) -> Array:
     """An array for results; where there is no memory for it, with words that say what for."""
     try:
-        return np.empty(shape, dtype)
+        return make(shape, dtype)
     except (MemoryError, ValueError):
         size = math.prod(shape) * dtype.itemsize
         raise MemoryError(f"no memory for {math.prod(shape)} results, which need {size / 1e9:.1f} GB") from None
@@ -122,14 +113,10 @@ def _full(shape: tuple[int, ...], value: Any) -> Array:
     """An array of one number; of zeros only what is written takes memory. (In pieces, between which Ctrl-C is heard.)"""
     number = np.asarray(value)
     if not any(number.tobytes()):
-        try:
-            return np.zeros(shape, number.dtype)
-        except (MemoryError, ValueError):
-            return empty(shape, number.dtype)  # which says how much there is not
+        return empty(shape, number.dtype, np.zeros)
     array = empty(shape, number.dtype)
-    flat = array.reshape(-1)
-    for at in range(0, flat.size, 1 << 20):
-        flat[at:at + (1 << 20)] = number
+    for at in range(0, array.size, 1 << 20):
+        array.reshape(-1)[at:at + (1 << 20)] = number
     return array
 
 
@@ -281,15 +268,6 @@ def cast_results(array: Array, dtype: np.dtype[Any], op: str) -> Array:
     return array.astype(dtype)
 
 
-def _check_cast(from_: np.dtype[Any], to: np.dtype[Any]) -> None:
-    if not np.can_cast(from_, to, "same_kind"):
-        raise TypeError(f"cannot cast the result from {from_!r} to {to!r} with casting rule 'same_kind'")
-
-
-def _is_apart(out: Array, *arrays: Operand | None) -> bool:
-    return not any(a is not None and np.may_share_memory(out, a.array) for a in arrays)
-
-
 def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
     """A result's array with the dtype that the value has in Python."""
     to = shown_type(op, kind, element)
@@ -298,14 +276,14 @@ def shown(op: str, kind: str, array: Array, element: str) -> tuple[Array, str]:
 
 def _shown_as(what: Sequence[tuple[str, str]], element: str, arrays: Sequence[Array], wanted: str | None) -> list[tuple[Array, str]]:
     """The values as they are shown, and integers among them as the integer type that was asked for."""
-    if wanted is None:
-        return [shown(*each, array, element) for each, array in zip(what, arrays)]
     values = []
     for (name, kind), array in zip(what, arrays):
         value, kind = shown(name, kind, array, element)
-        if kind in FLOATS and DTYPE[wanted].kind in "iu":
-            raise TypeError(f"a {name} is no integer: give a floating dtype")
-        values.append((value if kind == "bool" else cast_results(value, DTYPE[wanted], name), kind))
+        if wanted is not None and kind != "bool":
+            if kind in FLOATS and DTYPE[wanted].kind in "iu":
+                raise TypeError(f"a {name} is no integer: give a floating dtype")
+            value = cast_results(value, DTYPE[wanted], name)
+        values.append((value, kind))
     return values
 
 
@@ -379,12 +357,11 @@ class Host(Backend):
         if is_direct and t.type == "bool" and any([op not in TRUTHS for op, _ in what]):
             is_direct = not has_other_bytes(x)
         outs = arrays if way in ("", "two") else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
+        conjugated, dtype = (t.is_conjugated, y is not None and y.is_conjugated), DTYPE[t.type]
+        if not is_direct and initial is None and x.ndim + (way != "") <= MOST_DIMS and x.size * dtype.itemsize <= BLOCK:
+            x, other = copied(x, dtype, conjugated[0]), copied(other, dtype, conjugated[1])
+            is_direct, conjugated = True, (False, False)
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
-            _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
-            return arrays
-        conjugated, fits = (t.is_conjugated, y is not None and y.is_conjugated), x.ndim + (way != "") <= MOST_DIMS
-        if initial is None and not is_direct and fits and x.size * DTYPE[t.type].itemsize <= BLOCK:
-            x, other = copied(x, DTYPE[t.type], conjugated[0]), copied(other, DTYPE[t.type], conjugated[1])
             _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
         else:
             _by_blocks(p, t, call, (x, other, mask), conjugated, initial, way, is_swapped, is_direct, outs)
@@ -396,25 +373,21 @@ class Host(Backend):
         ((op, raw),) = values_of(p)
         of_parts = t.type in PART and op in OF_PARTS
         kind = complex_of(raw) if of_parts else shown_type(op, raw, t.type)
-        out, like, as_shown = call.out, DTYPE[call.wanted or kind], DTYPE[kind]
-        if out is None and like == as_shown:
-            (array,) = self.along(p, t, call, y=y, initial=initial)
-            return self.deliver(op, array if kind == raw else array.view(as_shown), kind, t, call)
+        out, like, as_shown, into = call.out, DTYPE[call.wanted or kind], DTYPE[kind], None
         x, axes = t.array, call.axes
-        shape = kept_shape(x.shape, axes)
-        into = None
         if out is None:
-            into = np.empty(shape, like)
+            into = None if like == as_shown else np.empty(kept_shape(x.shape, axes), like)
         elif out.flags.writeable and kind != "bf16" and out.shape == result_shape(x.shape, axes, call.keepdims) and \
-                np.can_cast(like, out.dtype, "same_kind") and _is_apart(out, t, call.mask, y):
+                np.can_cast(like, out.dtype, "same_kind") and \
+                not any(a is not None and np.may_share_memory(out, a.array) for a in (t, call.mask, y)):
             into = out if call.keepdims else np.expand_dims(out, axes)
         if into is None or not into.size:
             (array,) = self.along(p, t, call, y=y, initial=initial)
-            return self.deliver(op, array.view(as_shown), kind, t, call)
+            return self.deliver(op, array if kind == raw else array.view(as_shown), kind, t, call)
         if into.dtype == like == as_shown and into.flags.aligned and not any(s % as_shown.itemsize for s in into.strides):
             self.along(p, t, call, y=y, initial=initial, into=into if of_parts else into.view(DTYPE[raw]))
         else:
-            for cut in cuts(shape, range(x.ndim), BLOCK // as_shown.itemsize):
+            for cut in chunks(into, BLOCK // as_shown.itemsize):
                 other, mask = [None if a is None else a._replace(array=a.array[cut]) for a in (y, call.mask)]
                 means = None if call.means is None else call.means[cut]
                 part = self.along(p, t._replace(array=x[cut]), call._replace(mask=mask, means=means), y=other, initial=initial)
@@ -442,8 +415,8 @@ class Host(Backend):
             raise ValueError(f"out= has shape {out.shape}, the result {array.shape}")
         if kind == "bf16":
             array = (array.astype(np.uint32) << 16).view(np.float32)
-        if kind != "bf16" or out.dtype.name != "bfloat16":
-            _check_cast(array.dtype, out.dtype)
+        if not (kind == "bf16" and out.dtype.name == "bfloat16") and not np.can_cast(array.dtype, out.dtype, "same_kind"):
+            raise TypeError(f"cannot cast the result from {array.dtype!r} to {out.dtype!r} with casting rule 'same_kind'")
         out[...] = cast_results(array, out.dtype, op)
         return out
 

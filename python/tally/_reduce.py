@@ -145,7 +145,7 @@ def _pair(a: Any, b: Any, device: str | None) -> tuple[Operand, Operand]:
         right = as_gpu_array(b, device)
         left = right.backend.beside(a, right, "the first array")
     else:
-        left = as_gpu_array(a, device) if is_on_gpu(a) else as_host_array(a)
+        left = as_array(a, device)
         right = backend_of(left).beside(b, left, "the second array")
     if left.type == right.type:
         return left, right

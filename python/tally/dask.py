@@ -207,7 +207,6 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, *, split_every: Any = 
 
 # ---- tally.sum(x), and the like, of a dask array ---------------------------------------------------------------------
 
-_OPS = {"norm": "norm2", "count_nonzero": "nonzero", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}
 _TAKEN = ("x", "op", "axis", "dtype", "keepdims", "ddof", "correction", "ord")
 
 
@@ -220,7 +219,7 @@ def call(name: str, bound: inspect.BoundArguments) -> Any:
     for argument, value in given.items():
         if argument not in _TAKEN and value is not parameters[argument].default:
             raise TypeError(f"tally.{name} of a dask array is lazy, and has no {argument}=; x.compute() is an array that has")
-    x, op = dask_array_of(given["x"]), given.get("op", _OPS.get(name, name))
+    x, op = dask_array_of(given["x"]), given.get("op", name)
     axis, keepdims = given.get("axis"), given.get("keepdims", False)
     if name == "minmax":
         return MinMax(reduce("min", x, axis, keepdims=keepdims), reduce("max", x, axis, keepdims=keepdims))
