@@ -250,9 +250,11 @@ static void release(const struct entry *e) {
     hold(e, Py_DecRef);
 }
 
-static void clear_entry(struct entry *e) {
-    struct entry old = *e;
-    *e = (struct entry){.hash = 0};
+/* Puts an entry, which is free if its hash is 0, in another's place. */
+static void replace(struct entry *e, const struct entry *by) {
+    const struct entry old = *e;
+    if (by->hash) retain(by);
+    *e = *by;
     if (old.hash) release(&old);
 }
 
@@ -382,16 +384,13 @@ PyObject *core_cache_call(PyObject *module, PyObject *arguments) {
     Py_DECREF(dtype);
     if (!constant) Py_RETURN_NONE;
     made.hash = hash_of(&made.key);
-    struct entry *e = find_free(core->calls, made.hash), old = *e;
-    retain(&made);
-    *e = made;
-    if (old.hash) release(&old);
+    replace(find_free(core->calls, made.hash), &made);
     Py_RETURN_NONE;
 }
 
 static void clear_entries(struct call_cache *cache) {
     for (int i = 0; cache && i < ENTRIES; i++)
-        clear_entry(&cache->entry[i]);
+        replace(&cache->entry[i], &(struct entry){.hash = 0});
 }
 
 /* _clear_calls(): empties the cache. */

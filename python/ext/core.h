@@ -181,9 +181,8 @@ struct problem_object {
 };
 /* The problem of an object that must be one of ours; NULL with TypeError. */
 struct problem_object *core_problem(struct core *core, PyObject *object);
-/* Get an array of the problem's elements, side by side; or two of one length, of which the second may be None. Return -1
- * with an exception if they are not such. */
-int core_elements(const struct problem_object *p, PyObject *object, struct view *v);
+/* Gets two arrays of the problem's elements, side by side and of one length; the second may be None. Returns -1 with an
+ * exception if they are not such. */
 int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
               struct view *y);
 /* A call's shape, and where its arrays are held. */

@@ -202,38 +202,25 @@ PyObject *core_number(const tally_value *value) {
 
 /* ---- What Python tells the module ----------------------------------------------------------- */
 
-/* Makes the array of no dimensions whose element is each number of a type for a moment. */
-static int make_scalar_array(struct core *core, int i, PyObject *empty) {
-    Py_buffer b;
-    Py_CLEAR(core->scalar_array[i]);
-    if (!core->no_index) core->no_index = PyTuple_New(0);
-    if (!core->no_index || !core->scalar[i]) return core->no_index ? 0 : -1;
-    PyObject *array = PyObject_CallFunctionObjArgs(empty, core->no_index, core->scalar[i], NULL);
-    if (!array || PyObject_GetBuffer(array, &b, PyBUF_WRITABLE) < 0) {
-        Py_XDECREF(array);
-        return -1;
-    }
-    core->scalar_data[i] = b.buf;
-    PyBuffer_Release(&b);
-    core->scalar_array[i] = array;
-    return 0;
-}
-
-/* _numpy(ndarray, scalars, pair, empty): NumPy has been imported. scalars: a tuple by type, None for none. */
+/* _numpy(ndarray, scalars, arrays, pair, empty): NumPy has been imported. scalars: a tuple by type, None for none; arrays: one of no
+ * dimensions of each of these types, whose element is each number of that type for a moment. */
 static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
-    PyObject *ndarray, *scalars, *pair, *empty;
-    if (!PyArg_ParseTuple(arguments, "OO!OO", &ndarray, &PyTuple_Type, &scalars, &pair, &empty))
+    PyObject *ndarray, *scalars, *arrays, *pair, *empty;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!OO", &PyType_Type, &ndarray, &PyTuple_Type, &scalars,
+                          &PyTuple_Type, &arrays, &pair, &empty))
         return NULL;
-    if (!PyType_Check(ndarray) || PyTuple_Size(scalars) != CORE_TYPES) {
-        PyErr_SetString(PyExc_TypeError, "_numpy: wrong arguments");
-        return NULL;
-    }
+    if (!core->no_index && !(core->no_index = PyTuple_New(0))) return NULL;
     for (int i = 0; i < CORE_TYPES; i++) {
-        PyObject *type = PyTuple_GetItem(scalars, i), *old = core->scalar[i];
-        core->scalar[i] = type == Py_None ? NULL : Py_NewRef(type);
-        Py_XDECREF(old);
-        if (make_scalar_array(core, i, empty) < 0) return NULL;
+        PyObject *type = PyTuple_GetItem(scalars, i), *array = PyTuple_GetItem(arrays, i);
+        Py_buffer b;
+        if (!type || !array) return NULL;
+        if (type == Py_None) continue;
+        if (PyObject_GetBuffer(array, &b, PyBUF_WRITABLE) < 0) return NULL;
+        core->scalar_data[i] = b.buf;
+        PyBuffer_Release(&b);
+        CORE_SET(core->scalar[i], type);
+        CORE_SET(core->scalar_array[i], array);
     }
     CORE_SET(core->empty, empty);
     CORE_SET(core->pair, pair);

@@ -11,6 +11,11 @@
 
 typedef void combine_function(void *, const void *, const void *, void *, size_t);
 
+static int refuse(const char *text) {
+    PyErr_SetString(PyExc_ValueError, text);
+    return -1;
+}
+
 struct problem_object *core_problem(struct core *core, PyObject *object) {
     if (PyObject_TypeCheck(object, core->problem)) return (struct problem_object *)object;
     PyErr_SetString(PyExc_TypeError, "not a Problem");
@@ -31,25 +36,20 @@ PyObject *core_values(const struct problem_object *p, const tally_value *value) 
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-static int parse_op(const char *name, tally_op *out) {
-    if (strcmp(name, "user") == 0) {
-        *out = TALLY_USER;
-        return 0;
-    }
-    tally_status s = tally_op_parse(name, out);
-    if (s != TALLY_OK) core_raise(s);
-    return s == TALLY_OK ? 0 : -1;
-}
-
 static int parse_ops(PyObject *ops, tally_problem *p) {
     const Py_ssize_t n = PyTuple_Size(ops);
-    if (n < 1 || n > 9) {
-        PyErr_SetString(PyExc_ValueError, "from one to nine operators");
-        return -1;
-    }
+    tally_status s;
+    if (n < 1 || n > 9) return refuse("from one to nine operators");
     for (Py_ssize_t i = 0; i < n; i++) {
         const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(ops, i), NULL);
-        if (!name || parse_op(name, i == 0 ? &p->op : &p->also[i - 1]) < 0) return -1;
+        tally_op *op = i == 0 ? &p->op : &p->also[i - 1];
+        if (!name) return -1;
+        if (strcmp(name, "user") == 0)
+            *op = TALLY_USER;
+        else if ((s = tally_op_parse(name, op)) != TALLY_OK) {
+            core_raise(s);
+            return -1;
+        }
     }
     return 0;
 }
@@ -65,10 +65,8 @@ static int parse_user(PyObject *user, struct problem_object *self) {
     if (!PyArg_ParseTuple(user, "KSpOO", &address, &bytes, &commutative, &source, &keep) ||
         PyBytes_AsStringAndSize(bytes, &identity, &size) < 0)
         return -1;
-    if (size != (Py_ssize_t)tally_type_size(self->problem.type)) {
-        PyErr_SetString(PyExc_ValueError, "the identity is not one element");
-        return -1;
-    }
+    if (size != (Py_ssize_t)tally_type_size(self->problem.type))
+        return refuse("the identity is not one element");
     memcpy(&self->identity, identity, (size_t)size);
     self->user = (tally_operator){.combine = (combine_function *)(uintptr_t)address,
                                   .identity = &self->identity,
@@ -88,10 +86,7 @@ static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *
     const char *element, *out;
     int fast, is_complex;
     double ddof;
-    if (names && PyDict_Size(names) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Problem takes no names");
-        return NULL;
-    }
+    (void)names;
     if (!PyArg_ParseTuple(arguments, "O!szpdOp", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
                           &user, &is_complex))
         return NULL;
@@ -158,24 +153,21 @@ static PyObject *problem_values(PyObject *object, PyObject *unused) {
 
 /* ---- Whole arrays ---------------------------------------------------------------------------- */
 
-int core_elements(const struct problem_object *p, PyObject *object, struct view *v) {
+/* Gets an array of the problem's elements, side by side. Returns -1 with an exception if it is not such. */
+static int get_elements(const struct problem_object *p, PyObject *object, struct view *v) {
     if (view_get(object, 0, v) < 0) return -1;
     if (!v->held || (v->itemsize == tally_type_size(p->problem.type) && view_is_contiguous(v)))
         return 0;
-    PyErr_SetString(PyExc_ValueError, "not contiguous elements of the problem's type");
-    view_release(v);
-    return -1;
+    return refuse("not contiguous elements of the problem's type");
 }
 
 int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
               struct view *y) {
-    if (core_elements(p, a, x) < 0) return -1;
-    if (core_elements(p, b, y) < 0) {
-        view_release(x);
-        return -1;
+    y->held = 0;
+    if (get_elements(p, a, x) == 0 && get_elements(p, b, y) == 0) {
+        if (!y->held || y->n == x->n) return 0;
+        PyErr_Format(PyExc_ValueError, "the arrays have %zu and %zu elements", x->n, y->n);
     }
-    if (!y->held || y->n == x->n) return 0;
-    PyErr_Format(PyExc_ValueError, "the arrays have %zu and %zu elements", x->n, y->n);
     view_release(x);
     view_release(y);
     return -1;
@@ -223,11 +215,6 @@ struct shaped *core_new_shape(const struct problem_object *p) {
 void core_free_shape(const struct problem_object *p, struct shaped *a) {
     release_arrays(p, a);
     free(a);
-}
-
-static int refuse(const char *text) {
-    PyErr_SetString(PyExc_ValueError, text);
-    return -1;
 }
 
 int core_results(const struct problem_object *p, PyObject *out, struct shaped *a) {
@@ -396,16 +383,6 @@ static void free_prepared(PyObject *capsule) {
     free(a);
 }
 
-/* Finds how much workspace a reduction needs. */
-static tally_status measure(struct prepared *a, const tally_problem *problem) {
-    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
-    const tally_status s =
-        a->in_shape ? tally_workspace_shaped(a->device, problem, &a->in_shape->shape, &a->bytes)
-                    : tally_workspace(a->device, problem, a->n, &a->bytes);
-    PyEval_RestoreThread(thread);
-    return s;
-}
-
 /* prepare(x, y, mask, axes, parts, device, apart) -> (what launch() takes, bytes of workspace, addresses of x, y and the mask).
  * The arrays have the addresses and strides of a GPU's; x may be a number of elements, of which all are reduced. */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
@@ -417,7 +394,12 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "OOOkOOn", &x, &y, &mask, &axes, &parts, &spec, &apart))
         return NULL;
     struct prepared *a = calloc(1, sizeof *a);
-    if (!a) return PyErr_NoMemory();
+    PyObject *capsule = a ? PyCapsule_New(a, "prepared", free_prepared) : PyErr_NoMemory();
+    if (!capsule) {
+        free(a);
+        return NULL;
+    }
+    a->problem = Py_NewRef(object);
     a->apart = (size_t)apart;
     if (PyLong_Check(x))
         a->n = PyLong_AsSize_t(x);
@@ -428,17 +410,18 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
         release_arrays(self, a->in_shape);
     }
     if (!PyErr_Occurred() && (a->device = core_device(spec))) {
-        const tally_status status = measure(a, &self->problem);
-        if (status != TALLY_OK) core_raise(status);
+        PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
+        const tally_status s =
+            a->in_shape
+                ? tally_workspace_shaped(a->device, &self->problem, &a->in_shape->shape, &a->bytes)
+                : tally_workspace(a->device, &self->problem, a->n, &a->bytes);
+        PyEval_RestoreThread(thread);
+        if (s == TALLY_OK)
+            return Py_BuildValue("NnKKK", capsule, (Py_ssize_t)a->bytes, at[0], at[1], at[2]);
+        core_raise(s);
     }
-    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(a, "prepared", free_prepared);
-    if (!capsule) {
-        free(a->in_shape);
-        free(a);
-        return NULL;
-    }
-    a->problem = Py_NewRef(object);
-    return Py_BuildValue("NnKKK", capsule, (Py_ssize_t)a->bytes, at[0], at[1], at[2]);
+    Py_DECREF(capsule);
+    return NULL;
 }
 
 int core_launch_at(PyObject *prepared, const struct addresses *at) {

@@ -473,11 +473,9 @@ def cast_exactly(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarra
 def _publish() -> None:
     """Tells the fast calls which types NumPy's numbers have."""
     from ._results import MinMax
-    scalars: list[Any] = [None] * 14
-    for i, name in enumerate(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", None, "f32", "f64", "bool"), 1):
-        if name:
-            scalars[i] = DTYPE[name].type
-    _core._numpy(np.ndarray, tuple(scalars), MinMax, np.empty)
+    names = (None, "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", None, "f32", "f64", "bool")
+    scalars = tuple(name and DTYPE[name].type for name in names)
+    _core._numpy(np.ndarray, scalars, tuple(name and np.empty((), DTYPE[name]) for name in names), MinMax, np.empty)
 
 
 _publish()

@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 version: str
 
-def _numpy(ndarray: type, scalars: tuple[Any, ...], pair: Callable[[Any, Any], Any],
+def _numpy(ndarray: type, scalars: tuple[Any, ...], arrays: tuple[Any, ...], pair: Callable[[Any, Any], Any],
            empty: Callable[..., Any]) -> None: ...
 def _tensor_type(type: type, call: Callable[..., Any], stream: Callable[[int], int], /) -> None: ...
 def launch(prepared: Any, x: int, y: int, mask: int, workspace: int, queue: int, out: tuple[int, ...], outcome: int,
