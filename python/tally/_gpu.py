@@ -18,14 +18,13 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import CHOICES, KINDS, NO_IDENTITY, Call, complex_of, fill_element, kept_shape, name_of, problem, result_shape, \
+from ._arguments import CHOICES, KINDS, NO_IDENTITY, Call, complex_of, fill_element, name_of, problem, result_shape, \
     shown_type, values_of, way_of
 from ._arrays import DTYPE, FLOATS, PART, Layout, Operand, address_of, as_reals, beside_axis, check_torch, dask_array_of, dlpack_device, \
     is_torch, layouts, wrap_numpy
 from ._arrow import Memory
-from ._backend import Backend
+from ._backend import Backend, products
 from ._checks import RESULT, check_elements, check_fits, check_statuses, checked, pending
-from ._products import products
 from ._repeated import call_on_tensor, is_whole, note_prepared, plan_whole, prepare_along
 
 _CUDA = 2
@@ -129,25 +128,6 @@ def _is_jax(a: Any) -> bool:
 # ---- The backends ----------------------------------------------------------------------------------------------------
 
 
-class _Rows:
-    """An array as rows: the reduced elements of each result side by side."""
-
-    def __init__(self, t: Operand, axes: tuple[int, ...]):
-        shape = t.shape
-        kept = [d for d in range(len(shape)) if d not in axes]
-        self.t, self.order = t, [*kept, *sorted(axes)]
-        self.sizes = math.prod([shape[d] for d in kept]), math.prod([shape[d] for d in axes])
-        self.axes, self.whole = axes, kept_shape(shape, axes)
-
-    def of(self, x: Any) -> Any:
-        """An array that is broadcast to the shape, as rows."""
-        t = self.t
-        return t.backend.as_rows(x, t.shape, self.order, *self.sizes) if t.shape else x.reshape(1, 1)
-
-    def back(self, value: Any, keepdims: bool) -> Any:
-        return value.reshape(result_shape(self.t.shape, self.axes, keepdims))
-
-
 class Gpu(Backend):
     """The backends' common part: all that _reduce.py calls, made of the library's functions, which Torch and CuPy name alike."""
 
@@ -163,9 +143,13 @@ class Gpu(Backend):
         """The numbers below n, where x lies."""
         return self.made("arange", self.device_of(x), "int64", n)
 
-    def as_rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
-        whole = self.module.broadcast_to(x, shape)
-        return self.module.moveaxis(whole, tuple(order), tuple(range(len(order)))).reshape(rows, length)
+    def as_rows(self, x: Any, shape: Strides, axes: Sequence[int]) -> Any:
+        """An array, broadcast to a shape, as rows: the reduced elements of each result side by side."""
+        if not shape:
+            return x.reshape(1, 1)
+        kept = [d for d in range(len(shape)) if d not in axes]
+        whole = self.module.moveaxis(self.module.broadcast_to(x, shape), (*kept, *sorted(axes)), tuple(range(len(shape))))
+        return whole.reshape(math.prod([shape[d] for d in kept]), math.prod([shape[d] for d in axes]))
 
     def device_of(self, x: Any) -> int:
         return int(self.layout(x)[3])
@@ -216,8 +200,7 @@ class Gpu(Backend):
         """mean= as doubles, or complex numbers of doubles, of a shape. (Whether doubles hold integers, only a wait would tell.)"""
         if t.type in ("i64", "u64"):
             raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {name_of(t.type)}")
-        rows = self.as_rows(t.there, shape, range(len(shape)), 1, math.prod(shape)) if shape else t.there
-        return self.contiguous(self.cast(rows, name_of(kind)))
+        return self.contiguous(self.cast(self.as_rows(t.there, shape, range(len(shape))), name_of(kind)))
 
     # ---- Reductions
 
@@ -272,10 +255,10 @@ class Gpu(Backend):
         ((op, _),) = values_of(p)
         if initial is not None and op not in CHOICES:
             # One more element in front of each result's: of a copy, in rows.
-            rows, mask = _Rows(t, call.axes), call.mask
-            copy = as_gpu_array(self.prepend(initial, rows.of(t.there), name_of(t.type)))
-            mask = None if mask is None else as_gpu_array(self.prepend(True, rows.of(mask.there), "bool"))
-            value = rows.back(self.along(p, copy, Call((1,), mask=mask))[0], call.keepdims)
+            copy, mask = as_gpu_array(self.prepend(initial, self.as_rows(t.there, t.shape, call.axes), name_of(t.type))), call.mask
+            if mask is not None:
+                mask = as_gpu_array(self.prepend(True, self.as_rows(mask.there, t.shape, call.axes), "bool"))
+            value = self.along(p, copy, Call((1,), mask=mask))[0].reshape(result_shape(t.shape, call.axes, call.keepdims))
         else:
             value = self.along(p, t, call, y=y)[0]
             if initial is not None:
@@ -336,16 +319,17 @@ class Gpu(Backend):
     # ---- Complex numbers
 
     def complex_product(self, t: Operand, call: Call, kind: str, initial: complex | None) -> Any:
-        form, mask, name = _Rows(t, call.axes), call.mask, name_of(kind)
-        rows, mask = self.cast(form.of(t.there), name), None if mask is None else form.of(mask.there)
+        name, axes = name_of(kind), call.axes
+        rows = self.cast(self.as_rows(t.there, t.shape, axes), name)
+        mask = None if call.mask is None else self.as_rows(call.mask.there, t.shape, axes)
         if initial is not None:
             rows = self.prepend(initial, rows, name)
             mask = None if mask is None else self.prepend(True, mask, "bool")
         if rows.shape[1] == 0:
             rows = self.prepend(1, rows, name)
             mask = None
-        value = form.back(self.from_parts(*products(self, rows.real, rows.imag, mask)), call.keepdims)
-        return self.deliver("prod", value, kind, t, call)
+        value = self.from_parts(*products(self, rows.real, rows.imag, mask))
+        return self.deliver("prod", value.reshape(result_shape(t.shape, axes, call.keepdims)), kind, t, call)
 
     # ---- Segments and groups
 

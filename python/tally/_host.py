@@ -19,8 +19,7 @@ from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, c
     result_shape, shown_type, values_of, way_of
 from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Operand, as_host_array, as_reals, beside_axis, cast_exactly, float64_holds, \
     has_other_bytes, holds_all, Layouts, pairs, plain, type_of
-from ._backend import Backend
-from ._products import products
+from ._backend import Backend, products
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1 << 21

@@ -157,6 +157,11 @@ def _pair(a: Any, b: Any, device: str | None) -> tuple[Operand, Operand]:
     return left.as_type(kind), right.as_type(kind)
 
 
+def _broadcast(x: Operand, y: Operand) -> tuple[Operand, Operand]:
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return x.broadcast(shape, "the array"), y.broadcast(shape, "the array")
+
+
 def _products(a: Any, b: Any, layout: _Layout, dtype: Any, out: Any, is_conjugated: bool, device: str | None) -> Any:
     """Sums of products along the last axis of two arrays, as layout(a, b) has them, of one shape. `is_conjugated`: complex
     elements of the first one are."""
@@ -190,9 +195,7 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
     if () in (left.shape, right.shape):  # by a number: products, rounded once
 
         def by_number(x: Any, y: Any) -> tuple[Any, Any]:
-            x, y = x.expanded(len(x.shape), 1), y.expanded(len(y.shape), 1)
-            shape = np.broadcast_shapes(x.shape, y.shape)
-            return x.broadcast(shape, "the array"), y.broadcast(shape, "the array")
+            return _broadcast(x.expanded(len(x.shape), 1), y.expanded(len(y.shape), 1))
 
         return _products(left, right, by_number, dtype, out, False, device)
     second = max(0, len(right.shape) - 2)
@@ -202,8 +205,7 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
 
     def layout(x: Any, y: Any) -> tuple[Any, Any]:
         y = y.moved(second)
-        shape = (*x.shape[:-1], *y.shape)
-        return x.expanded(len(x.shape) - 1, len(y.shape) - 1).broadcast(shape, "the array"), y.broadcast(shape, "the array")
+        return _broadcast(x.expanded(len(x.shape) - 1, len(y.shape) - 1), y)
 
     return _products(left, right, layout, dtype, out, False, device)
 
@@ -220,8 +222,6 @@ def vecdot(a: Any, b: Any, axis: Any, dtype: Any, device: str | None) -> Any:
         raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
 
     def layout(x: Any, y: Any) -> tuple[Any, Any]:
-        x, y = x.moved(axis), y.moved(axis)
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        return x.broadcast(shape, "the array"), y.broadcast(shape, "the array")
+        return _broadcast(x.moved(axis), y.moved(axis))
 
     return _products(left, right, layout, dtype, None, True, device)
