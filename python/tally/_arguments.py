@@ -227,11 +227,25 @@ def rounded_to(op: str, element: str, kind: str | None) -> tuple[str | None, str
 # ---- Initial values --------------------------------------------------------------------------------------------------
 
 
+def _as_array(number: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(number) if number is None or isinstance(number, (int, float)) else as_host_array(number).array
+
+
 def _number(initial: Any) -> np.ndarray[Any, Any]:
-    value = as_host_array(initial).array if not isinstance(initial, (int, float)) else np.asarray(initial)
+    value = _as_array(initial)
     if value.ndim != 0:
         raise ValueError("initial= is one number")
     return value
+
+
+def element_of(what: str, number: Any, dtype: np.dtype[Any], are: str) -> np.ndarray[Any, Any]:
+    """A number as an element of a dtype, which holds it, in an array of no dimensions. `are`: who is of that dtype."""
+    value = _as_array(number)
+    if value.ndim != 0 or value.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
+        raise TypeError(f"{what}={number!r} is no {dtype}, as {are}")
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+        raise OverflowError(f"{what}={number!r} does not fit {dtype}, as {are}")
+    return value.astype(dtype)
 
 
 def check_initial(element: str, initial: Any) -> Any:
@@ -291,13 +305,11 @@ _MOST_GUESSED = 1 << 30  # bytes of results that a greatest id may ask for, wher
 
 def fill_element(fill: Any, name: str, kind: str) -> Any:
     """fill_value= as an element of results, which it must be."""
-    dtype = np.dtype(np.int64) if name in ("argmin", "argmax") else DTYPE[kind]
-    value = as_host_array(fill).array
-    if value.ndim != 0 or kind == "bf16" or value.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
-        raise TypeError(f"fill_value={fill!r} is no {dtype}, as the results of {name} are")
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
-        raise OverflowError(f"fill_value={fill!r} does not fit {dtype}, the type of {name}")
-    return value.astype(dtype).view(np.uint64) if name in ("argmin", "argmax") else value.astype(dtype)
+    if kind == "bf16":
+        raise TypeError("results of bfloat16 have no fill_value=")
+    if name in ("argmin", "argmax"):
+        return element_of("fill_value", fill, DTYPE["i64"], f"the results of {name} are").view(np.uint64)
+    return element_of("fill_value", fill, DTYPE[kind], f"the results of {name} are")
 
 
 def check_guess(count: int, n: int, size: int) -> None:

@@ -133,6 +133,12 @@ class Gpu(Backend):
 
     # ---- What both libraries call the same
 
+    def name(self, x: Any) -> str:
+        return str(x.dtype).removeprefix("torch.")
+
+    def view(self, x: Any, name: str) -> Any:
+        return x.view(self.dtype(name))
+
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         return self.made("empty", number, name, shape)
 
@@ -429,9 +435,6 @@ class Torch(Gpu):
             raise TypeError("a lazily conjugated or negated tensor has no memory of its own: x.resolve_conj().resolve_neg()")
         return x.data_ptr(), tuple(x.shape), x.stride(), x.device.index
 
-    def name(self, x: Any) -> str:
-        return str(x.dtype)[6:]
-
     def _stream(self, number: int) -> int:
         return int(self.torch.cuda.current_stream(number).cuda_stream)
 
@@ -456,19 +459,19 @@ class Torch(Gpu):
         return functools.partial(self.empty((1,), name, number).new_empty_strided, shape, strides)
 
     def made(self, how: str, number: int, name: str, *arguments: Any) -> Any:
-        return getattr(self.torch, how)(*arguments, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
+        return getattr(self.torch, how)(*arguments, dtype=self.dtype(name), device=self.torch.device("cuda", number))
 
     def address(self, x: Any) -> int:
         return int(x.data_ptr())
 
-    def view(self, x: Any, name: str) -> Any:
-        return x.view(getattr(self.torch, name))
-
     def contiguous(self, x: Any) -> Any:
         return x.contiguous()
 
+    def dtype(self, name: str) -> Any:
+        return getattr(self.torch, name)
+
     def cast(self, x: Any, name: str) -> Any:
-        return x.to(getattr(self.torch, name))
+        return x.to(self.dtype(name))
 
     def conjugate(self, x: Any) -> Any:
         return x.conj().resolve_conj()
@@ -503,9 +506,6 @@ class CuPy(Gpu):
             raise TypeError("strides that are no multiples of an element: cupy.ascontiguousarray(x)")
         return x.data.ptr, x.shape, tuple(s // size for s in x.strides), x.device.id
 
-    def name(self, x: Any) -> str:
-        return str(x.dtype)
-
     def on_device_of(self, x: Any) -> Any:
         return x.device
 
@@ -524,11 +524,11 @@ class CuPy(Gpu):
     def address(self, x: Any) -> int:
         return int(x.data.ptr)
 
-    def view(self, x: Any, name: str) -> Any:
-        return x.view(name)
-
     def where(self, mask: Any, x: Any, y: Any) -> Any:
         return self.cupy.where(mask, x, y if hasattr(y, "shape") else x.dtype.type(y))
+
+    def dtype(self, name: str) -> Any:
+        return name
 
     def cast(self, x: Any, name: str) -> Any:
         return x.astype(name)

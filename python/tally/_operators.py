@@ -14,9 +14,8 @@ import tempfile
 import threading
 from typing import Any
 
-import numpy as np
-
 from . import _core
+from ._arguments import element_of
 from ._arrays import DTYPE
 
 _C_TYPE = {"i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t", "u16": "uint16_t",
@@ -111,11 +110,6 @@ class Operator:
         with _lock:
             library = _compile(self.expression, kind)
         address = ctypes.cast(library.combine, ctypes.c_void_p).value
-        dtype = DTYPE[kind]
-        identity = np.asarray(self.identity)
-        if identity.ndim != 0 or identity.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
-            raise TypeError(f"the identity of {dtype} elements is a number of their kind, not {self.identity!r}")
-        if dtype.kind in "iu" and not np.iinfo(dtype).min <= self.identity <= np.iinfo(dtype).max:
-            raise OverflowError(f"the identity {self.identity!r} does not fit {dtype}")
+        identity = element_of("identity", self.identity, DTYPE[kind], "the elements are").tobytes()
         return _core.Problem(("user",), kind, None, False, 0.0,
-                             (address, identity.astype(dtype).tobytes(), self.commutative, self.expression, library), False)
+                             (address, identity, self.commutative, self.expression, library), False)
