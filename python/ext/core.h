@@ -149,11 +149,10 @@ int core_launch_at(PyObject *prepared, const struct addresses *at);
 int core_is_captured(PyObject *prepared, void *queue);
 PyObject *core_launch(PyObject *module, PyObject *arguments);
 
-/* Add the types of problem.c, state.c and tensor.c to the module. Return -1 with an
- * exception. */
-int core_add_problem(PyObject *module, struct core *core);
-int core_add_states(PyObject *module, struct core *core);
-int core_add_tensor(PyObject *module, struct core *core);
+/* The types of problem.c, state.c and tensor.c. */
+extern PyType_Spec core_problem_spec, core_state_spec, core_groups_spec, core_tensor_spec;
+
+/* What else is called from Python. */
 PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
 PyObject *core_terms_shared(PyObject *module, PyObject *arguments);

@@ -24,6 +24,7 @@ static const struct {
 /* The type of a buffer's format; 0: none of ours, or not in this machine's byte order. */
 static int type_of_format(const char *format, Py_ssize_t itemsize) {
     if (!format || format[0] == '\0' || format[1] != '\0') return 0;
+    const int wider = itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : 3;
     switch (format[0]) {
     case 'd':
         return TALLY_F64;
@@ -33,26 +34,10 @@ static int type_of_format(const char *format, Py_ssize_t itemsize) {
         return TALLY_F16;
     case '?':
         return CORE_BOOL;
-    case 'b':
-    case 'h':
-    case 'i':
-    case 'l':
-    case 'q':
-        return itemsize == 1   ? TALLY_I8
-               : itemsize == 2 ? TALLY_I16
-               : itemsize == 4 ? TALLY_I32
-                               : TALLY_I64;
-    case 'B':
-    case 'H':
-    case 'I':
-    case 'L':
-    case 'Q':
-        return itemsize == 1   ? TALLY_U8
-               : itemsize == 2 ? TALLY_U16
-               : itemsize == 4 ? TALLY_U32
-                               : TALLY_U64;
     default:
-        return 0;
+        return strchr("bhilq", format[0])   ? TALLY_I8 + wider
+               : strchr("BHILQ", format[0]) ? TALLY_U8 + wider
+                                            : 0;
     }
 }
 

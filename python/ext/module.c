@@ -14,34 +14,19 @@ struct core *core_of(PyObject *module) {
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 PyObject *core_raise(tally_status status) {
-    PyObject *type = PyExc_RuntimeError;
-    switch (status) {
-    case TALLY_EINVAL:
-    case TALLY_EDEVICE:
-    case TALLY_EFORMAT:
-    case TALLY_ECOMPILE:
-        type = PyExc_ValueError;
-        break;
-    case TALLY_ETYPE:
-        type = PyExc_TypeError;
-        break;
-    case TALLY_ENOMEM:
-        type = PyExc_MemoryError;
-        break;
-    case TALLY_ERANGE:
-        type = PyExc_OverflowError;
-        break;
-    case TALLY_EUNSUPPORTED:
-        type = PyExc_NotImplementedError;
-        break;
-    case TALLY_ESTOPPED:
-        if (PyErr_Occurred()) return NULL; /* the signal's handler has raised */
-        type = PyExc_KeyboardInterrupt;
-        break;
-    default:
-        break;
-    }
-    PyErr_SetString(type, tally_error());
+    PyObject *const types[] = {[TALLY_EINVAL] = PyExc_ValueError,
+                               [TALLY_ETYPE] = PyExc_TypeError,
+                               [TALLY_EDEVICE] = PyExc_ValueError,
+                               [TALLY_ENOMEM] = PyExc_MemoryError,
+                               [TALLY_ERANGE] = PyExc_OverflowError,
+                               [TALLY_EFORMAT] = PyExc_ValueError,
+                               [TALLY_EUNSUPPORTED] = PyExc_NotImplementedError,
+                               [TALLY_ECOMPILE] = PyExc_ValueError,
+                               [TALLY_ELOST] = PyExc_RuntimeError,
+                               [TALLY_ESTOPPED] = PyExc_KeyboardInterrupt};
+    if (status == TALLY_ESTOPPED && PyErr_Occurred())
+        return NULL; /* the signal's handler has raised */
+    PyErr_SetString(types[status], tally_error());
     return NULL;
 }
 
@@ -262,9 +247,18 @@ static PyMethodDef methods[] = {
 
 static int execute(PyObject *module) {
     struct core *core = core_of(module);
-    if (core_add_problem(module, core) < 0 || core_add_states(module, core) < 0 ||
-        core_add_tensor(module, core) < 0)
-        return -1;
+    const struct {
+        PyType_Spec *spec;
+        PyTypeObject **place;
+    } types[] = {{&core_problem_spec, &core->problem},
+                 {&core_state_spec, &core->state},
+                 {&core_groups_spec, &core->groups},
+                 {&core_tensor_spec, &core->tensor}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        PyObject *type = PyType_FromModuleAndSpec(module, types[i].spec, NULL);
+        *types[i].place = (PyTypeObject *)type;
+        if (!type || PyModule_AddType(module, *types[i].place) < 0) return -1;
+    }
     return PyModule_AddStringConstant(module, "version", tally_version());
 }
 

@@ -514,14 +514,9 @@ static PyType_Slot problem_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec problem_spec = {
+PyType_Spec core_problem_spec = {
     .name = "tally._core.Problem",
     .basicsize = sizeof(struct problem_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = problem_slots,
 };
-
-int core_add_problem(PyObject *module, struct core *core) {
-    core->problem = (PyTypeObject *)PyType_FromModuleAndSpec(module, &problem_spec, NULL);
-    return core->problem ? PyModule_AddType(module, core->problem) : -1;
-}

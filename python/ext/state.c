@@ -316,7 +316,7 @@ static PyType_Slot state_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec state_spec = {
+PyType_Spec core_state_spec = {
     .name = "tally._core.State",
     .basicsize = sizeof(struct state_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
@@ -417,16 +417,9 @@ static PyType_Slot groups_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec groups_spec = {
+PyType_Spec core_groups_spec = {
     .name = "tally._core.Groups",
     .basicsize = sizeof(struct state_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = groups_slots,
 };
-
-int core_add_states(PyObject *module, struct core *core) {
-    core->state = (PyTypeObject *)PyType_FromModuleAndSpec(module, &state_spec, NULL);
-    if (!core->state || PyModule_AddType(module, core->state) < 0) return -1;
-    core->groups = (PyTypeObject *)PyType_FromModuleAndSpec(module, &groups_spec, NULL);
-    return core->groups ? PyModule_AddType(module, core->groups) : -1;
-}

@@ -15,30 +15,21 @@ struct tensor_object {
     Py_ssize_t itemsize, shape[64], strides[64];
 };
 
+/* The buffer's format of elements; NULL where it knows none. */
 static const char *format_of(const struct dl_tensor *t) {
-    static const char *const ints[] = {"b", "h", "i", "q"}, *const uints[] = {"B", "H", "I", "Q"};
-    const int at = t->dtype.bits == 8    ? 0
-                   : t->dtype.bits == 16 ? 1
-                   : t->dtype.bits == 32 ? 2
-                   : t->dtype.bits == 64 ? 3
-                                         : -1;
-    if (t->dtype.lanes != 1) return NULL;
-    switch (t->dtype.code) {
-    case DL_INT:
-        return at >= 0 ? ints[at] : NULL;
-    case DL_UINT:
-        return at >= 0 ? uints[at] : NULL;
-    case DL_FLOAT:
-        return at == 1 ? "e" : at == 2 ? "f" : at == 3 ? "d" : NULL;
-    case DL_BFLOAT:
-        return at == 1 ? "H" : NULL;
-    case DL_COMPLEX:
-        return t->dtype.bits == 64 ? "Zf" : t->dtype.bits == 128 ? "Zd" : NULL;
-    case DL_BOOL:
-        return at == 0 ? "?" : NULL;
-    default:
-        return NULL;
-    }
+    static const char *const formats[][5] = {/* of 8, 16, 32, 64 and 128 bits */
+                                             [DL_INT] = {"b", "h", "i", "q"},
+                                             [DL_UINT] = {"B", "H", "I", "Q"},
+                                             [DL_FLOAT] = {NULL, "e", "f", "d"},
+                                             [DL_BFLOAT] = {NULL, "H"},
+                                             [DL_COMPLEX] = {NULL, NULL, NULL, "Zf", "Zd"},
+                                             [DL_BOOL] = {"?"}};
+    int at = 0;
+    while (at < 4 && t->dtype.bits != 8 << at)
+        at++;
+    return t->dtype.lanes == 1 && t->dtype.code <= DL_BOOL && t->dtype.bits == 8 << at
+               ? formats[t->dtype.code][at]
+               : NULL;
 }
 
 static int take(struct tensor_object *self, PyObject *capsule) {
@@ -164,14 +155,9 @@ static PyType_Slot tensor_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec tensor_spec = {
+PyType_Spec core_tensor_spec = {
     .name = "tally._core.Tensor",
     .basicsize = sizeof(struct tensor_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = tensor_slots,
 };
-
-int core_add_tensor(PyObject *module, struct core *core) {
-    core->tensor = (PyTypeObject *)PyType_FromModuleAndSpec(module, &tensor_spec, NULL);
-    return core->tensor ? PyModule_AddType(module, core->tensor) : -1;
-}
