@@ -85,9 +85,9 @@ struct core {
     PyObject *empty;                    /* numpy.empty */
     PyObject *pair;                     /* makes minmax's result of two values */
     PyTypeObject *tensor_type; /* calls whose first argument is of this very type go to ... */
-    PyObject *tensor_call; /* ... tensor_call(function in Python, names of arguments, arguments) */
-    struct call_cache *calls; /* call_cache.c; or NULL */
-    long checks;              /* open checked() statements */
+    PyObject *tensor_call;     /* ... tensor_call(function in Python, arguments) */
+    struct call_cache *calls;  /* call_cache.c; or NULL */
+    long checks;               /* open checked() statements */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
@@ -101,6 +101,10 @@ struct core {
 
 struct core *core_of(PyObject *module);
 extern struct PyModuleDef core_module;
+
+/* Allocates an object of one of our types, whose fields are 0; frees one. */
+void *core_alloc(PyTypeObject *type);
+void core_free(PyObject *object);
 
 /* Raises the exception for a status, with tally_error()'s line; returns NULL. */
 PyObject *core_raise(tally_status status);

@@ -41,41 +41,26 @@ static int type_of_format(const char *format, Py_ssize_t itemsize) {
     }
 }
 
-static PyObject *call_general(struct core *core, enum core_function f, PyObject *const *arguments,
+/* Calls the function in Python; or `through`, if that is not NULL, with the function as first argument. */
+static PyObject *call_general(PyObject *function, PyObject *through, PyObject *const *arguments,
                               Py_ssize_t count, PyObject *names) {
-    if (!core->general[f]) {
+    if (!function) {
         PyErr_SetString(PyExc_RuntimeError, "tally has been unloaded");
         return NULL;
     }
-    PyObject *positional = PyTuple_New(count), *named = NULL, *result = NULL;
+    const Py_ssize_t first = through != NULL, more = names ? PyTuple_Size(names) : 0;
+    PyObject *positional = PyTuple_New(first + count), *named = NULL, *result = NULL;
     if (!positional) return NULL;
+    if (through) PyTuple_SetItem(positional, 0, Py_NewRef(function));
     for (Py_ssize_t i = 0; i < count; i++)
-        PyTuple_SetItem(positional, i, Py_NewRef(arguments[i]));
-    const Py_ssize_t more = names ? PyTuple_Size(names) : 0;
+        PyTuple_SetItem(positional, first + i, Py_NewRef(arguments[i]));
     if (more > 0 && !(named = PyDict_New())) goto done;
     for (Py_ssize_t i = 0; i < more; i++)
         if (PyDict_SetItem(named, PyTuple_GetItem(names, i), arguments[count + i]) < 0) goto done;
-    result = PyObject_Call(core->general[f], positional, named);
+    result = PyObject_Call(through ? through : function, positional, named);
 done:
     Py_DECREF(positional);
     Py_XDECREF(named);
-    return result;
-}
-
-/* Does a call whose first argument is a tensor of the GPU library. */
-static PyObject *call_on_tensor(struct core *core, enum core_function f, PyObject *const *arguments,
-                                Py_ssize_t count, PyObject *names) {
-    PyObject *known = core_call_again(core, f, arguments, count, names);
-    if (known || PyErr_Occurred()) return known;
-    const Py_ssize_t all = count + (names ? PyTuple_Size(names) : 0);
-    PyObject *passed = PyTuple_New(2 + all);
-    if (!passed) return NULL;
-    PyTuple_SetItem(passed, 0, Py_NewRef(core->general[f]));
-    PyTuple_SetItem(passed, 1, Py_NewRef(names ? names : Py_None));
-    for (Py_ssize_t i = 0; i < all; i++)
-        PyTuple_SetItem(passed, 2 + i, Py_NewRef(arguments[i]));
-    PyObject *result = PyObject_Call(core->tensor_call, passed, NULL);
-    Py_DECREF(passed);
     return result;
 }
 
@@ -283,11 +268,15 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
                       Py_ssize_t count, PyObject *names) {
     struct core *core = core_of(module);
     PyTypeObject *type = count >= 1 ? Py_TYPE(arguments[0]) : NULL;
-    PyObject *result = NULL;
-    if (type && type == core->tensor_type && core->general[f])
-        return call_on_tensor(core, f, arguments, count, names);
-    if (type && type == core->ndarray) result = call_on_array(core, f, arguments, count, names);
-    return result || PyErr_Occurred() ? result : call_general(core, f, arguments, count, names);
+    PyObject *result = NULL, *through = NULL;
+    if (type && type == core->ndarray)
+        result = call_on_array(core, f, arguments, count, names);
+    else if (type && type == core->tensor_type) {
+        through = core->tensor_call;
+        result = core_call_again(core, f, arguments, count, names);
+    }
+    if (result || PyErr_Occurred()) return result;
+    return call_general(core->general[f], through, arguments, count, names);
 }
 
 #define X(name, op, kind)                                                                          \

@@ -11,6 +11,16 @@ struct core *core_of(PyObject *module) {
     return PyModule_GetState(module);
 }
 
+void *core_alloc(PyTypeObject *type) {
+    return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+}
+
+void core_free(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 PyObject *core_raise(tally_status status) {
@@ -213,9 +223,8 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* _tensor_type(type, call, stream): a call whose first argument is of that very type goes to call(function in Python,
- * names of the last arguments or None, all arguments ...), unless the cache has it. stream(device) returns the address of
- * the library's current stream. */
+/* _tensor_type(type, call, stream): a call whose first argument is of that very type goes to call(function in Python, arguments
+ * ...), unless the cache has it. stream(device) returns the address of the library's current stream. */
 static PyObject *set_tensor_type(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *type, *call, *stream;

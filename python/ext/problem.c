@@ -90,8 +90,7 @@ static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (!PyArg_ParseTuple(arguments, "O!szpdOp", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
                           &user, &is_complex))
         return NULL;
-    allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    struct problem_object *self = (struct problem_object *)make(type, 0);
+    struct problem_object *self = core_alloc(type);
     if (!self) return NULL;
     self->problem.fast = fast;
     self->problem.ddof = ddof;
@@ -114,9 +113,7 @@ static PyObject *problem_about(PyObject *object, PyObject *mean) {
     const struct problem_object *self = (const struct problem_object *)object;
     const double real = PyComplex_RealAsDouble(mean), imaginary = PyComplex_ImagAsDouble(mean);
     if (PyErr_Occurred()) return NULL;
-    PyTypeObject *type = Py_TYPE(object);
-    allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    struct problem_object *made = (struct problem_object *)make(type, 0);
+    struct problem_object *made = core_alloc(Py_TYPE(object));
     if (!made) return NULL;
     made->values = self->values;
     made->problem = self->problem;
@@ -128,12 +125,9 @@ static PyObject *problem_about(PyObject *object, PyObject *mean) {
 
 static void problem_free(PyObject *object) {
     struct problem_object *self = (struct problem_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(self->keep);
     Py_XDECREF(self->source);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    core_free(object);
 }
 
 /* What the values are: pairs of the operator's and the type's name. */

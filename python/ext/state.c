@@ -48,8 +48,7 @@ static PyObject *done(tally_status s) {
 }
 
 static struct state_object *make(PyTypeObject *type, struct problem_object *problem) {
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    struct state_object *self = (struct state_object *)alloc(type, 0);
+    struct state_object *self = core_alloc(type);
     if (!self) return NULL;
     self->problem = (struct problem_object *)Py_NewRef((PyObject *)problem);
     if ((self->lock = PyThread_allocate_lock())) return self;
@@ -59,14 +58,11 @@ static struct state_object *make(PyTypeObject *type, struct problem_object *prob
 
 static void object_free(PyObject *object) {
     struct state_object *self = (struct state_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
     tally_state_destroy(self->state);
     tally_groups_destroy(self->groups);
     if (self->lock) PyThread_free_lock(self->lock);
     Py_XDECREF((PyObject *)self->problem);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    core_free(object);
 }
 
 static PyObject *object_problem(PyObject *object, void *unused) {

@@ -74,8 +74,7 @@ static PyObject *tensor_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     PyObject *capsule;
     (void)names;
     if (!PyArg_ParseTuple(arguments, "O", &capsule)) return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    struct tensor_object *self = (struct tensor_object *)alloc(type, 0);
+    struct tensor_object *self = core_alloc(type);
     if (self && take(self, capsule) == 0 && lay_out(self) == 0) return (PyObject *)self;
     Py_XDECREF((PyObject *)self);
     return NULL;
@@ -83,12 +82,9 @@ static PyObject *tensor_new(PyTypeObject *type, PyObject *arguments, PyObject *n
 
 static void tensor_free(PyObject *object) {
     struct tensor_object *self = (struct tensor_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->managed && self->managed->release) self->managed->release(self->managed);
     if (self->versioned && self->versioned->release) self->versioned->release(self->versioned);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    core_free(object);
 }
 
 static int is_read_only(const struct tensor_object *self) {

@@ -356,9 +356,9 @@ class Host(Backend):
         if is_direct and t.type == "bool" and any([op not in TRUTHS for op, _ in what]):
             is_direct = not has_other_bytes(x)
         outs = arrays if way in ("", "two") else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
-        conjugated, dtype = (t.is_conjugated, y is not None and y.is_conjugated), DTYPE[t.type]
-        if not is_direct and initial is None and x.ndim + (way != "") <= MOST_DIMS and x.size * dtype.itemsize <= BLOCK:
-            x, other = copied(x, dtype, conjugated[0]), copied(other, dtype, conjugated[1])
+        conjugated = (False, False) if is_direct else (t.is_conjugated, y is not None and y.is_conjugated)
+        if not is_direct and initial is None and x.ndim + (way != "") <= MOST_DIMS and x.size * DTYPE[t.type].itemsize <= BLOCK:
+            x, other = copied(x, DTYPE[t.type], conjugated[0]), copied(other, DTYPE[t.type], conjugated[1])
             is_direct, conjugated = True, (False, False)
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
             _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)

@@ -148,17 +148,16 @@ class _Made:
 _made: contextvars.ContextVar[_Made | None] = contextvars.ContextVar("tally_made", default=None)
 
 
-def call_on_tensor(backend: Any, function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, *more: Any) -> Any:
-    """Returns function(x, *more), the last of whose arguments have names, for a tensor of PyTorch's, the backend; and adds the call
-    to the cache (ext/call_cache.c)."""
-    first = len(more) - len(names or ())
-    positional, named = more[:first], dict(zip(names or (), more[first:]))
+def call_on_tensor(backend: Any, function: Callable[..., Any], x: Any, /, *more: Any, **named: Any) -> Any:
+    """Returns function(x, *more, **named) for a tensor of PyTorch's, the backend; and adds the call to the cache
+    (ext/call_cache.c)."""
     if not x.is_cuda or pending.get() is not None or backend.is_capturing():
-        return function(x, *positional, **named)
-    made = _Made(x, more)
+        return function(x, *more, **named)
+    arguments = (x, *more, *named.values())
+    made = _Made(x, arguments[1:])
     token = _made.set(made)
     try:
-        value = function(x, *positional, **named)
+        value = function(x, *more, **named)
     finally:
         _made.reset(token)
     p = made.prepared
@@ -168,7 +167,7 @@ def call_on_tensor(backend: Any, function: Callable[..., Any], names: tuple[str,
         if key not in _results and len(_results) >= _MOST_RESULTS:
             clear_cache()
         results = _results.setdefault(key, _Results(p, stream))
-        _core._cache_call(function, names, (x, *more), p.prepared, *results.source(), p.has_mask)
+        _core._cache_call(function, tuple(named) or None, arguments, p.prepared, *results.source(), p.has_mask)
     return value
 
 

@@ -164,7 +164,8 @@ def by_python(gpu, request, monkeypatch):
         monkeypatch.delattr(gpu.module.Tensor, "__dlpack_c_exchange_api__")
     library = _gpu._backend("torch")
     general = functools.partial(_repeated.call_on_tensor, library)
-    _gpu._core._tensor_type(gpu.module.Tensor, lambda *arguments: calls.append(1) or general(*arguments), library.stream)
+    _gpu._core._tensor_type(gpu.module.Tensor, lambda *arguments, **named: calls.append(1) or general(*arguments, **named),
+                            library.stream)
     yield calls
     _gpu._core._tensor_type(gpu.module.Tensor, general, library.stream)
 
