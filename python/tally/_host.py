@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from . import _core
 from ._arguments import CHOICES, NO_IDENTITY, OF_PARTS, TRUTHS, Call, bits_of, complex_of, fill_element, kept_shape, problem, \
     result_shape, shown_type, values_of, way_of
 from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Operand, as_host_array, as_reals, beside_axis, cast_exactly, float64_holds, \
-    has_other_bytes, holds_all, Layouts, pairs, plain, type_of
+    from_numpy, has_other_bytes, holds_all, Layouts, pairs, plain, type_of
 from ._backend import Backend, products
 
 Array = np.ndarray[Any, Any]
@@ -488,23 +488,21 @@ class Host(Backend):
     def groups(self, p: _core.Problem, t: Operand, axis: int, ids: Operand, count: int, where: Operand | None,
                skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
         """The values of groups along an axis, by an id for each element."""
-        numbers, kind, among = ids.array, "u8" if ids.type == "bool" else ids.type, None
+        numbers, kind = ids.array, "u8" if ids.type == "bool" else ids.type
         mask = None if where is None else where.array
         if count > _MANY_GROUPS and count > 4 * numbers.size:
-            among = _occurring(numbers, count, mask, skip_outside)
-            numbers, kind, mask = among.numbers, "i64", among.mask
-        here = count if among is None else among.found.size
+            return self._few_of_many_groups(p, t, axis, numbers, count, mask, skip_outside, is_sorted, fill, call)
         ordered = functools.cache(lambda: in_order(numbers))
 
         def parts(is_sorted: bool = is_sorted, ids: Array | None = None) -> tuple[Any, ...]:
-            return "groups", ordered() if ids is None else ids, kind, here, skip_outside, is_sorted
+            return "groups", ordered() if ids is None else ids, kind, count, skip_outside, is_sorted
 
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
             orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (all elements at once are sorted for these)
-            if is_sorted or here > _FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
+            if is_sorted or count > _FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
                 return False
-            groups = _core.Groups(p, here)
+            groups = _core.Groups(p, count)
             try:
                 groups_by_blocks(groups, row, t.type, mask, parts(ids=numbers), call.device)
                 groups.values(out)
@@ -513,25 +511,48 @@ class Host(Backend):
             return True
 
         def counts() -> Array:
-            elements: Array = np.empty(here, np.uint64)
+            elements: Array = np.empty(count, np.uint64)
             problem(("count",), kind).shaped(ordered(), None, mask, 1, parts(False), (elements,), call.device)
             return elements
 
-        return self._by_parts(p, t, axis, count, call, parts, mask, by_blocks, counts, fill, among)
+        return self._by_parts(p, t, axis, count, call, parts, mask, by_blocks, counts, fill)
+
+    def _few_of_many_groups(self, p: _core.Problem, t: Operand, axis: int, numbers: Array, count: int, mask: Array | None,
+                            skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
+        """The same, where few groups occur: only these are reduced, and one of no elements, whose value all others have."""
+        inside = (numbers >= 0) & (numbers < count)
+        outside = ~inside if mask is None else ~inside & mask
+        if not skip_outside and outside.any():
+            at = int(outside.argmax())
+            raise ValueError(f"id {at} is {numbers[at]}, outside of the {count} groups")
+        kept = inside if mask is None else inside & mask
+        found = np.unique(numbers[kept])
+        lone = next((name for name, _ in values_of(p) if name in NO_IDENTITY), None)
+        if lone is not None and fill is None:
+            missing = int(np.argmin(np.append(found, -1) == np.arange(found.size + 1)))
+            raise ValueError(f"result {missing} has no elements, so there is no {lone}")
+        places = np.searchsorted(found, numbers)
+        places[~kept] = 0
+        few = self.groups(p, t._replace(wrap=lambda value, kind: (value, kind)), axis, from_numpy(places), found.size + 1,
+                          None if kept.all() else from_numpy(kept), False, is_sorted, fill, call)
+        results = []
+        for value, kind in few:
+            value = np.moveaxis(value, axis, -1)
+            wide = _full((*value.shape[:-1], count), value.flat[-1] if value.size else np.zeros((), value.dtype))
+            wide[..., found] = value[..., :-1]
+            results.append(t.wrap(np.moveaxis(wide, -1, axis), kind))
+        return results
 
     def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, call: Call, parts: Callable[[], tuple[Any, ...]],
-                  mask: Array | None, by_blocks: Callable[..., bool], counts: Callable[[], Array], fill: Any,
-                  among: _Occurring | None = None) -> list[Any]:
+                  mask: Array | None, by_blocks: Callable[..., bool], counts: Callable[[], Array], fill: Any) -> list[Any]:
         """Segments or groups along an axis: by one call where the engine reads an array of several dimensions as it lies; else row
-        by row, by blocks where by_blocks(problem, row, results) is true. `among`: the only groups with elements, of which the
-        results are."""
+        by row, by blocks where by_blocks(problem, row, results) is true."""
         what = values_of(p)
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
             # Of several values an index of nothing is no error.
             p = problem((what[0][0], "count"), t.type)
-        here = count if among is None else among.found.size
         is_direct = t.is_direct and not (t.type == "bool" and has_other_bytes(t.array))
-        shape = (*t.shape[:axis], here, *t.shape[axis + 1:])
+        shape = (*t.shape[:axis], count, *t.shape[axis + 1:])
         arrays = [empty(shape, DTYPE[kind]) for _, kind in values_of(p)]
         if is_direct and t.array.ndim > 1:
             p.shaped(t.array, None, beside_axis(mask, t.array, axis), 1 << axis, parts(), tuple(arrays), call.device)
@@ -543,10 +564,7 @@ class Host(Backend):
                 row, out = rows[at], tuple([array[at] for array in arrays])
                 if not by_blocks(p, row, out):
                     p.shaped(row if is_direct else contiguous(row, DTYPE[t.type]), None, mask, 1, parts(), out, call.device)
-        if among is None:
-            check_empty(what, tuple(arrays), counts, fill)
-        else:
-            arrays = _spread(p, what, arrays, among.found, count, t.type, fill)
+        check_empty(what, tuple(arrays), counts, fill)
         return [t.wrap(value if is_last else np.moveaxis(value, -1, axis), kind)
                 for value, kind in _shown_as(what, t.type, arrays[:len(what)], call.wanted)]
 
@@ -627,46 +645,6 @@ def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | 
         here = slice(at, at + most)
         groups.feed(contiguous(row[here], DTYPE[kind]), None if mask is None else in_order(mask[here]),
                     (cut, in_order(numbers[here]), *more), device)
-
-
-class _Occurring(NamedTuple):
-    """The groups that have elements, among many that have none."""
-
-    found: Array  # their ids, in order
-    numbers: Array  # for each element the place of its group in `found`
-    mask: Array | None
-
-
-def _occurring(numbers: Array, count: int, mask: Array | None, skip_outside: bool) -> _Occurring:
-    """Number the groups that occur. An id outside of [0, count) is an error, or its element is masked."""
-    inside = (numbers >= 0) & (numbers < count)
-    if not skip_outside:
-        outside = ~inside if mask is None else ~inside & mask
-        if outside.any():
-            at = int(outside.argmax())
-            raise ValueError(f"id {at} is {numbers[at]}, outside of the {count} groups")
-    kept = inside if mask is None else inside & mask
-    found = np.unique(numbers[kept])
-    places = np.searchsorted(found, numbers)
-    places[~kept] = 0
-    return _Occurring(found, places, None if kept.all() else kept)
-
-
-def _spread(p: _core.Problem, what: Sequence[tuple[str, str]], arrays: list[Array], found: Array, count: int, kind: str,
-            fill: Any) -> list[Array]:
-    """Return the results of all groups: those of `found` from `arrays`, and for all others the values of nothing."""
-    lone = next((name for name, _ in what if name in NO_IDENTITY), None)
-    if lone is not None and fill is None:
-        missing = int(np.argmax(found[:count] != np.arange(found.size))) if (found != np.arange(found.size)).any() else found.size
-        raise ValueError(f"result {missing} has no elements, so there is no {lone}")
-    nothing = tuple(np.empty(1, DTYPE[out]) for _, out in values_of(p))
-    p.shaped(np.empty(0, DTYPE[kind]), None, None, 1, ("groups", np.empty(0, np.int64), "i64", 1, False, False), nothing, None)
-    wide = []
-    for (name, out), array, value in zip(what, arrays, nothing):
-        all_of_them = _full((*array.shape[:-1], count), fill_element(fill, name, out) if name in NO_IDENTITY else value[0])
-        all_of_them[..., found] = array
-        wide.append(all_of_them)
-    return wide
 
 
 # ---- Results of nothing ----------------------------------------------------------------------------------------------
