@@ -42,13 +42,12 @@ def _states(rows_in: Any, axes: tuple[int, ...], state_of: Callable[[Any], _core
     return states.reshape(kept_shape(rows_in.shape, axes))
 
 
-def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
-           computing_meta: bool = False) -> Any:
+def _chunk(x: Any, axis: Any, keepdims: bool, *, problem: Callable[[], _core.Problem], kind: str, computing_meta: bool = False) -> Any:
     """The states of a chunk's results: a column of elements becomes bytes."""
     del keepdims
-    p = problem_of(op, kind, out, False, ddof)
     if computing_meta:  # dask asks for the number of dimensions
         return np.empty((0,) * x.ndim, object)
+    p = problem()
 
     def state_of(column: Any) -> _core.State:
         state = _core.State(p)
@@ -78,15 +77,14 @@ def _merge(parts: Any, axis: Any, p: _core.Problem) -> Any:
     return _states(parts, axes_of(tuple(axis), parts.ndim), state_of)
 
 
-def _combine(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None,
-             ddof: float) -> Any:
+def _combine(parts: Any, axis: Any, keepdims: bool, *, problem: Callable[[], _core.Problem]) -> Any:
     del keepdims
-    return _merge(parts, axis, problem_of(op, kind, out, False, ddof))
+    return _merge(parts, axis, problem())
 
 
-def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
-               element: str, wanted: str | None) -> Any:
-    p = problem_of(op, kind, out, False, ddof)
+def _aggregate(parts: Any, axis: Any, keepdims: bool, *, problem: Callable[[], _core.Problem], element: str,
+               wanted: str | None) -> Any:
+    p = problem()
     merged = _merge(parts, axis, p)
     ((name, type_),) = p.values()
     values = np.empty(merged.shape, DTYPE[type_])
@@ -153,23 +151,23 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     if asked in PART:
         raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {np.dtype(dtype)}: give a floating dtype")
     out, wanted = rounded_to(names[0], element, asked)
-    p = problem_of(names, kind, out, False, float(ddof))
-    ((name, type_),) = p.values()
+    problem = partial(problem_of, names, kind, out, False, float(ddof))  # (a problem itself is not sent)
+    ((name, type_),) = problem().values()
     array, _ = shown(name, type_, np.empty((), DTYPE[type_]), element)
     if wanted is not None:
         array = array.astype(DTYPE[wanted])
-    if name in NO_IDENTITY:
-        check_extreme(name, x.shape, axes_of(axis, x.ndim), None, None)
-    more: dict[str, Any] = {"op": names, "kind": kind, "out": out, "ddof": float(ddof)}
     axes = axes_of(axis, x.ndim)
+    if name in NO_IDENTITY:
+        check_extreme(name, x.shape, axes)
     meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype)
     if all(len(x.chunks[d]) == 1 for d in axes):  # no result is in two chunks
         x = x.map_blocks(_checked, dtype=x.dtype, meta=x._meta)  # (before dask makes plain arrays of chunks)
         return x.map_blocks(_whole, dtype=array.dtype, chunks=[
             (1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes],
             drop_axis=[] if keepdims else list(axes), axes=axes, op=op, wanted=dtype, ddof=ddof, keepdims=keepdims, meta=meta)
-    return da.reduction(x, partial(_chunk, **more), partial(_aggregate, **more, element=element, wanted=wanted),
-                        combine=partial(_combine, **more), axis=axes, keepdims=keepdims, dtype=array.dtype,
+    return da.reduction(x, partial(_chunk, problem=problem, kind=kind),
+                        partial(_aggregate, problem=problem, element=element, wanted=wanted),
+                        combine=partial(_combine, problem=problem), axis=axes, keepdims=keepdims, dtype=array.dtype,
                         split_every=split_every, concatenate=False, name=f"tally-{names[0]}", meta=meta)
 
 
