@@ -60,6 +60,10 @@ class _Known:
         self._kind, self._ddof = kind_of(dtype), real("ddof=", ddof)
         self._out = None if out is None else kind_of(out)
 
+    def _is_over_tree(self) -> bool:
+        """Return whether there are no exact sums: states are merged with their neighbours only, those of groups are only fed."""
+        return isinstance(self._op, Operator) or ("prod" in self._op and self._kind in FLOATS)
+
     def _label(self) -> str:
         return repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
 
@@ -309,7 +313,7 @@ class Groups(_Known):
         if t.array.shape != numbers.shape:
             raise ValueError(f"{t.array.size} elements, but {numbers.size} ids")
         lies = t.array.dtype == dtype and is_in_order(t.array) and is_in_order(numbers)
-        if not lies and t.array.nbytes + numbers.nbytes > BLOCK and self._merges():
+        if not lies and t.array.nbytes + numbers.nbytes > BLOCK and not self._is_over_tree():
             part = _core.Groups(self._known.problem, self._count)  # so that all of it is fed, or nothing
             groups_by_blocks(part, t.array, self._kind, mask, ("groups", numbers, *more), device)
             self._known.merge(part)
@@ -317,14 +321,6 @@ class Groups(_Known):
         self._known.feed(contiguous(t.array, dtype), None if mask is None else in_order(mask), ("groups", in_order(numbers), *more),
                          device)
         return self
-
-    def _merges(self) -> bool:
-        """Return whether groups of this kind can be merged (those over the canonical tree are only fed)."""
-        try:
-            self._known.merge(_core.Groups(self._known.problem, self._count))
-        except NotImplementedError:
-            return False
-        return True
 
     def _counts(self) -> np.ndarray[Any, Any]:
         """How many elements each group has."""

@@ -95,10 +95,6 @@ def _together(state: Any, comm: Any, error: BaseException | None = None) -> Any:
     return merged
 
 
-def _is_over_tree(state: State) -> bool:
-    return isinstance(state._op, Operator) or ("prod" in state._op and state._kind in ("f16", "bf16", "f32", "f64"))
-
-
 def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype: Any = None, ddof: float = 0,
               fast: bool = False, device: str | None = None) -> Any:
     """Reduces an array of which every rank has a part; or merges the ranks' states.
@@ -147,14 +143,14 @@ def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype:
             raise TypeError(f"elements over ranks are real numbers, not {t.array.dtype}")
         state, size = State("sum" if op is None else op, t.type, ddof=ddof, out=dtype, fast=fast), int(t.array.size)
         question = _question(state, fast)
-        if not _is_over_tree(state):
+        if not state._is_over_tree():
             state.update(t.array, y, device=device)
         elif y is not None:
             raise TypeError("only dot takes two arrays")
     except Exception as raised:  # noqa: BLE001 (the others would wait for this rank)
         error = raised
     _agree(comm, question, error)
-    if _is_over_tree(state):  # its elements stand behind those of the ranks below
+    if state._is_over_tree():  # its elements stand behind those of the ranks below
         before = comm.exscan(size)
         try:
             state.begin_at(before or 0).update(t.array, device=device)
