@@ -82,12 +82,12 @@ static int parse_user(PyObject *user, struct problem_object *self) {
 
 /* Problem(ops, type, out, fast, ddof, user, is_complex) */
 static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
-    PyObject *ops, *user;
-    const char *element, *out;
-    int fast, is_complex;
-    double ddof;
+    PyObject *ops, *user = Py_None;
+    const char *element, *out = NULL;
+    int fast = 0, is_complex = 0;
+    double ddof = 0;
     (void)names;
-    if (!PyArg_ParseTuple(arguments, "O!szpdOp", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
+    if (!PyArg_ParseTuple(arguments, "O!s|zpdOp", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
                           &user, &is_complex))
         return NULL;
     struct problem_object *self = core_alloc(type);
@@ -227,25 +227,21 @@ int core_results(const struct problem_object *p, PyObject *out, struct shaped *a
  * None; ("means", doubles); ("segments", offsets of i32 or i64, or how many of one length they are);
  * ("groups", ids, their type, count, skip, sorted). */
 static int get_parts(PyObject *parts, struct shaped *a) {
-    PyObject *array = NULL;
-    const char *cut, *type;
+    PyObject *array;
+    const char *cut, *type = "i64";
     Py_ssize_t count = 0;
     tally_shape *shape = &a->shape;
     shape->cut = TALLY_AXES;
     if (parts == Py_None) return 0;
-    if (!PyTuple_Check(parts) || PyTuple_Size(parts) < 2) return refuse("parts are a tuple");
-    if (PyTuple_Size(parts) > 2) {
-        shape->cut = TALLY_GROUPS;
-        if (!PyArg_ParseTuple(parts, "sOsnpp", &cut, &array, &type, &count, &shape->skip_outside,
-                              &shape->sorted))
-            return -1;
-        if (tally_type_parse(type, &shape->ids_type) != TALLY_OK) {
-            core_raise(TALLY_ETYPE);
-            return -1;
-        }
-    } else {
-        if (!PyArg_ParseTuple(parts, "sO", &cut, &array)) return -1;
-        if (strcmp(cut, "segments") == 0) shape->cut = TALLY_SEGMENTS;
+    if (!PyTuple_Check(parts)) return refuse("parts are a tuple");
+    if (!PyArg_ParseTuple(parts, "sO|snpp", &cut, &array, &type, &count, &shape->skip_outside,
+                          &shape->sorted))
+        return -1;
+    if (strcmp(cut, "segments") == 0) shape->cut = TALLY_SEGMENTS;
+    if (strcmp(cut, "groups") == 0) shape->cut = TALLY_GROUPS;
+    if (tally_type_parse(type, &shape->ids_type) != TALLY_OK) {
+        core_raise(TALLY_ETYPE);
+        return -1;
     }
     if (shape->cut == TALLY_SEGMENTS && PyLong_Check(array)) {
         count = PyLong_AsSsize_t(array);

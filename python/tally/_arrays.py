@@ -431,7 +431,7 @@ _BY_LIBRARY: dict[str, Callable[[Any], Operand]] = {
 # ---- From one type to another ----------------------------------------------------------------------------------------
 
 
-_EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, None, False) for kind, name in (("i", "i"), ("u", "u"))}
+_EXTREMES = {kind: _core.Problem(("minmax",), f"{kind}64") for kind in "iu"}
 
 
 def holds_all(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:

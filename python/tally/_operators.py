@@ -112,4 +112,4 @@ class Operator:
         address = ctypes.cast(library.combine, ctypes.c_void_p).value
         identity = element_of("identity", self.identity, DTYPE[kind], "the elements are").tobytes()
         return _core.Problem(("user",), kind, None, False, 0.0,
-                             (address, identity, self.commutative, self.expression, library), False)
+                             (address, identity, self.commutative, self.expression, library))
