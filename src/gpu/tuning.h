@@ -117,7 +117,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 /* Rows of a piece: at least, and where the work is enough; pieces for each team that the device runs at once. */
 #define VECTORS_PIECE_LEAST 64
 #define VECTORS_PIECE_GOOD  256
-#define VECTORS_ROUNDS      2
+#define VECTORS_WHOLE_MOST  96 /* rows of a part that is not cut, at most */
 #define VECTORS_SHARES      64 /* warps that join the columns of a part of few edges, at most */
 #define VECTORS_SLICES      16 /* blocks that join those of one of many, at most */
 #define VECTORS_GRID_MOST   (1u << 20) /* blocks of a launch */

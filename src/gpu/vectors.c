@@ -45,8 +45,8 @@ static bool has_columns(const struct shaped *s) {
            s->count < ROWS_MOST && s->vectors < ROWS_MOST;
 }
 
-/* Cuts the work into pieces: VECTORS_ROUNDS for each team that the device runs at once. Fewer of them have
- * VECTORS_PIECE_GOOD rows at least, if that leaves no more than three quarters of the device idle. */
+/* Cuts the work into pieces: one for each team that the device runs at once. Fewer of them have VECTORS_PIECE_GOOD rows at
+ * least, if that leaves no more than three quarters of the device idle. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
                          const struct vectors_layout *l) {
     const uint64_t threads =
@@ -54,8 +54,8 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
     const uint64_t teams = threads / l->width;
     const uint64_t weight =
         ((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART) * l->tiles * l->slabs;
-    const uint64_t even = weight / (teams * VECTORS_ROUNDS), few = 4 * weight / teams;
-    uint64_t piece = even;
+    const uint64_t few = 4 * weight / teams;
+    uint64_t piece = parts_of(weight, teams);
     if (piece < VECTORS_PIECE_GOOD) piece = few < VECTORS_PIECE_GOOD ? few : VECTORS_PIECE_GOOD;
     return piece < VECTORS_PIECE_LEAST ? VECTORS_PIECE_LEAST : piece;
 }
@@ -140,7 +140,8 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->out_column = l->columns > 1 ? column->out : 1;
     plan->piece = l->piece;
     plan->pieces = l->pieces;
-    plan->whole = l->piece / 4; /* to cut one costs a join, and not to cut it makes pieces uneven */
+    /* To cut a part costs a join, and not to cut it makes pieces uneven. */
+    plan->whole = l->piece / 4 < VECTORS_WHOLE_MOST ? l->piece / 4 : VECTORS_WHOLE_MOST;
     plan->left = run->plan.left;
     plan->is_cut = run->flags;
     plan->heads = run->own + l->heads;
