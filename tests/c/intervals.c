@@ -11,7 +11,7 @@
  *     intervals host near COUNT TYPE OP DDOF DEPTH      src/kernels/certain: s e q qe n -> bits, ok; of sums s within e. DEPTH
  *                                                       0: of sums in two doubles each
  *     intervals host batch COUNT P    src/kernels/certain/batch.h: floats, 2^P a batch -> conditions() as one sum, as one of several,
- *                                     plain sum, s e, squares' s e, squares above a base; a number a batch
+ *                                     plain sum, s e, squares' s e, squares above a base, sum in floats; a number a batch
  *
  * It reads the arrays before the arrow from its standard input, COUNT doubles each, and writes those behind it to its
  * standard output. COUNT is a multiple of 16.
@@ -52,7 +52,7 @@ static float_format format_of(u32 type) {
 
 /* ---- The kernels ------------------------------------------------------------------------------ */
 
-enum { ARRAYS = 9, KERNELS = 8 };
+enum { ARRAYS = 10, KERNELS = 8 };
 
 static const char *const kernels[] = {"mean", "root",    "variance", "round",
                                       "pair", "doubles", "batch",    "near"};
@@ -105,9 +105,11 @@ static void near_sums(double *const a[], size_t count, u32 type, u32 op, double 
     }
 }
 
-/* Returns the spread times 4, with a bit for each condition that it satisfies. */
-static double conditions(i32 spread, i32 p) {
-    return 4.0 * spread + 2 * (compensated_sums_are_exact(spread, p) != 0) +
+/* Returns the spread times 16, with a bit for each condition that it satisfies: also of sums in floats of 8 and 11 digits. */
+static double conditions(u32 most, i32 spread, i32 p) {
+    return 16.0 * spread + 8 * (float_sums_are_exact(most, spread, 11, p) != 0) +
+           4 * (float_sums_are_exact(most, spread, 8, p) != 0) +
+           2 * (compensated_sums_are_exact(spread, p) != 0) +
            (plain_sums_are_exact(spread, p) != 0);
 }
 
@@ -116,6 +118,7 @@ static void batches(double *const a[], size_t count, int p) {
     for (size_t first = 0; first < count; first += (size_t)1 << p) {
         const size_t b = first >> p;
         u32 most = NO_MOST, least = NO_LEAST;
+        float in_floats = -0.0f;
         double plain = -0.0, s = -0.0, e = 0, square = 0, rest = 0, above, more = 0, error;
         for (size_t i = first; i < first + ((size_t)1 << p); i++)
             note_magnitude(float_bits((float)a[0][i]), &most, &least);
@@ -124,6 +127,7 @@ static void batches(double *const a[], size_t count, int p) {
         for (size_t i = first; i < first + ((size_t)1 << p); i++) {
             const double x = a[0][i], before = above;
             plain += x;
+            in_floats += (float)x;
             s = two_sum(s, x, &error);
             e += error;
             square = two_sum(square, x * x, &error);
@@ -131,15 +135,16 @@ static void batches(double *const a[], size_t count, int p) {
             above = fused(x, x, before);
             more += fused(x, x, before - above);
         }
-        const double found[] = {conditions(spread_of(most, least, OF_ONE_SUM), p),
-                                conditions(spread_of(most, least, OF_SEVERAL_SUMS), p),
+        const double found[] = {conditions(most, spread_of(most, least, OF_ONE_SUM), p),
+                                conditions(most, spread_of(most, least, OF_SEVERAL_SUMS), p),
                                 plain,
                                 s,
                                 e,
                                 square,
                                 rest,
                                 above - base,
-                                more};
+                                more,
+                                (double)in_floats};
         for (int i = 0; i < ARRAYS; i++)
             a[i][b] = found[i];
     }

@@ -35,6 +35,10 @@
  *    not reach. So it stays below 2 B and is always the larger operand: one subtraction gives an addition's error. An error
  *    is at most 2^-DOUBLE_DIGITS B, as in step 3, so the condition is the same. E and L may be bounds that are chosen first.
  *
+ * 5. Sums in floats of elements of d digits, which are multiples of 2^(f + FLOAT_DIGITS - d): step 1 with FLOAT_DIGITS for a
+ *    double's digits, so that no addition rounds if spread + p + d <= FLOAT_DIGITS. Nor is one too large for a float if
+ *    E + p < 254.
+ *
  * An infinity or a NaN has no place in the lemma. A plain sum that meets one is an infinity or a NaN, as it should be,
  * whatever the batch's other elements are. So a batch of one sum is right then, as if its spread were 0: OF_ONE_SUM. In a
  * batch of several sums the other sums may be wrong. Its spread satisfies no condition: OF_SEVERAL_SUMS.
@@ -57,6 +61,10 @@
 /* The largest spread at which 2^p elements, and the squares of these, satisfy the conditions of the lemma. */
 #define PLAIN_SPREAD_MOST(p)       (DOUBLE_DIGITS - FLOAT_DIGITS - (p))
 #define COMPENSATED_SPREAD_MOST(p) (2 * DOUBLE_DIGITS - FLOAT_DIGITS - 2 * (p))
+
+/* The same of elements of so many digits that are added up as floats; exponent fields are below FLOAT_FIELD_END - p. */
+#define FLOAT_SPREAD_MOST(digits, p) (FLOAT_DIGITS - (digits) - (p))
+#define FLOAT_FIELD_END              254u
 
 /* The bounds of a batch of no elements. */
 #define NO_MOST  0u
@@ -81,9 +89,13 @@ PURE i32 spread_of(u32 most, u32 least, i32 special) {
     return high == 255 ? special : high <= low ? 0 : high - low;
 }
 
-/* Return whether plain, or compensated, sums of at most 2^p elements of this spread are exact. */
+/* Return whether plain sums, those in floats of elements of so many digits up to `most`, or compensated sums of at most 2^p
+ * elements of this spread are exact. */
 PURE u32 plain_sums_are_exact(i32 spread, i32 p) {
     return spread <= PLAIN_SPREAD_MOST(p);
+}
+PURE u32 float_sums_are_exact(u32 most, i32 spread, i32 digits, i32 p) {
+    return spread <= FLOAT_SPREAD_MOST(digits, p) && most >> 23 < FLOAT_FIELD_END - (u32)p;
 }
 PURE u32 compensated_sums_are_exact(i32 spread, i32 p) {
     return spread <= COMPENSATED_SPREAD_MOST(p);

@@ -32,17 +32,16 @@ PURE double magnitude_of(double x) {
 /* Returns the bits of x as an f32 that is rounded to odd: so it rounds to shorter types as x does. */
 PURE u32 float_bits_to_odd(double x) {
     const float nearest = (float)x;
-    const u32 bits = float_bits(nearest);
-    if ((double)nearest == x) return bits;
-    return (magnitude_of((double)nearest) > magnitude_of(x) ? bits - 1 : bits) | 1;
+    const u32 is_larger = magnitude_of((double)nearest) > magnitude_of(x);
+    return (double)nearest == x ? float_bits(nearest) : (float_bits(nearest) - is_larger) | 1;
 }
 
-/* Returns the bits of a double that was rounded to odd, as a float of the type `to`. */
+/* Returns the bits of a double that was rounded to odd and is no NaN, as a float of the type `to`. */
 PURE u64 pair_shorter(double odd, u32 to) {
     const float_format wide = {52, 1023};
     if (to == F64) return double_bits(odd);
     if (to == F32) return (u64)float_bits((float)odd);
-    if (to == BF16 && exponent_field(odd) != NOT_FINITE) { /* the upper half of an f32 */
+    if (to == BF16) { /* the upper half of an f32 */
         const u32 bits = float_bits_to_odd(odd);
         return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     }

@@ -281,11 +281,51 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
 }
 
 #else
+/* Adds a tile plainly. */
+INLINED void add_plainly(batch *b, const tile_part *t, u32 columns, u32 rows, u32 there) {
+    UNROLL
+    for (u32 k = 0; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
+        UNROLL
+        for (u32 v = 0; v < columns; v++)
+            b->sum[v] += (double)widen(t->e[k * columns + v]);
+    }
+}
+
+#if ELEMENT_WIDTH == 16
+#define ELEMENT_DIGITS (ELEMENT_MANTISSA + 1)
+/* Adds a tile that floats hold: a conversion takes as long as eight additions. */
+INLINED void add_as_floats(batch *b, const tile_part *t, u32 columns, u32 rows, u32 there) {
+    float sum[VECTOR];
+    UNROLL
+    for (u32 v = 0; v < columns; v++)
+        sum[v] = widen(t->e[v]);
+    UNROLL
+    for (u32 k = 1; k < rows; k++) {
+        if (NO_ROWS_FROM(k, rows, there)) break;
+        UNROLL
+        for (u32 v = 0; v < columns; v++)
+            sum[v] += widen(t->e[k * columns + v]);
+    }
+    UNROLL
+    for (u32 v = 0; v < columns; v++)
+        b->sum[v] += (double)sum[v];
+}
+#else
+#define ELEMENT_DIGITS FLOAT_DIGITS
+INLINED void add_as_floats(batch *b, const tile_part *t, u32 columns, u32 rows, u32 there) {}
+#endif
+
 /* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
 INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
-    u32 most = b->most, least = b->least;
+    u32 most = NO_MOST, least = NO_LEAST;
     bound_magnitudes(t, columns, rows, count, &most, &least);
+    const u32 fits_floats =
+        ELEMENT_WIDTH == 16 && float_sums_are_exact(most, spread_of(most, least, OF_SEVERAL_SUMS),
+                                                    ELEMENT_DIGITS, rows > 8 ? 4 : 3);
+    if (b->most > most) most = b->most;
+    if (b->least < least) least = b->least;
     const i32 spread = spread_of(most, least, OF_SEVERAL_SUMS);
     const u32 is_exact = compensated_sums_are_exact(spread, BATCH_LOG);
     if (b->room < rows || !is_exact) {
@@ -299,13 +339,10 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
     b->most = most;
     b->least = least;
     if (plain_sums_are_exact(spread, BATCH_LOG)) {
-        UNROLL
-        for (u32 k = 0; k < rows; k++) {
-            if (NO_ROWS_FROM(k, rows, count)) break;
-            UNROLL
-            for (u32 v = 0; v < columns; v++)
-                b->sum[v] += (double)widen(t->e[k * columns + v]);
-        }
+        if (fits_floats)
+            add_as_floats(b, t, columns, rows, count);
+        else
+            add_plainly(b, t, columns, rows, count);
     } else {
         UNROLL
         for (u32 k = 0; k < rows; k++) {
