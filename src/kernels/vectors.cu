@@ -6,9 +6,9 @@
  * part ends, its states are lowered. Teams need nothing of each other. The teams of a warp only keep step, as lanes that
  * take turns would wait for memory one after another.
  *
- * While a thread adds a tile, the next rows are copied to its ring buffer in shared memory (copies.h), and it reads the
- * numbers of the rows after those. Threads of single columns have no ring: they begin all loads of a tile at once, and
- * other warps hide the latency, so such a tile has many rows.
+ * While a thread adds a tile, the rows of the next two are copied to its ring buffer in shared memory (copies.h), and the
+ * numbers of those behind them to one of the team. Threads of single columns have no rings: they begin all loads of a tile
+ * at once, and other warps hide the latency, so such a tile has many rows.
  *
  * wide: a thread has VECTOR neighbouring columns. narrow: one. join_vectors: merges the states of parts that were cut,
  * and lowers them; it returns at once if none was. Parts of few edges are joined by a warp each, others by blocks.
