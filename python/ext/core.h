@@ -156,7 +156,7 @@ PyObject *core_launch(PyObject *module, PyObject *arguments);
 /* The types of problem.c, state.c and tensor.c. */
 extern PyType_Spec core_problem_spec, core_state_spec, core_groups_spec, core_tensor_spec;
 
-/* What else is called from Python. */
+/* Python calls these by name; the comments of their files say what they take. */
 PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
 PyObject *core_terms_shared(PyObject *module, PyObject *arguments);

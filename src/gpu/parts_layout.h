@@ -29,11 +29,10 @@ struct parts_layout {
     uint64_t slots;  /* room for the values of so many leaves of trees */
 
     /* What the strategy leaves. */
-    bool marked; /* rows that it leaves are marked, a byte each */
-    uint64_t left,
-        own; /* where the workspace says which these are, and the strategy's own words, at 16 bytes */
-    uint64_t
-        flags; /* the last two words behind `left`: the strategy's own, 0 or marked as rows are */
+    bool marked;    /* rows that it leaves are marked, a byte each */
+    uint64_t left;  /* where the workspace says which these are */
+    uint64_t own;   /* the strategy's own words begin there, at a multiple of 16 bytes */
+    uint64_t flags; /* the last two words behind `left`: its own, too, 0 or marked as rows are */
     uint64_t piece, pieces; /* of `fold`: a piece's weight, and how many there are */
     bool is_cut;            /* a row may begin in one piece and end in another */
     unsigned grid, sums;    /* of `fold`; words of the records of a row's sums */

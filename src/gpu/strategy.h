@@ -38,8 +38,7 @@ struct parts_run {
     const struct parts_call *call;
     struct gpu_memory *offsets; /* where rows begin, if plan.rows.kind is not 0 */
     struct parts_plan plan;
-    uint64_t
-        own; /* the first of its words in the workspace: an even one, so that packs may lie there */
+    uint64_t own; /* the first of its words in the workspace: an even one */
     /* Two words of its own that are 0 before or, where rows are marked (kernels/parts.h), anything. A strategy that has
      * something to note writes plan.left there. */
     uint64_t flags;

@@ -114,7 +114,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 
 /* ---- Vectors: vectors.c ----------------------------------------------------------------------- */
 
-/* Rows of a piece: at least, and where the work is enough; pieces for each team that the device runs at once. */
+/* Rows of a piece: at least, and where the work is enough. */
 #define VECTORS_PIECE_LEAST 64
 #define VECTORS_PIECE_GOOD  256
 #define VECTORS_WHOLE_MOST  96 /* rows of a part that is not cut, at most */

@@ -11,10 +11,11 @@
  *
  * A thread's columns are an `adding` and, where floats need it, `whole`: their states before the last batch, which lie in
  * memory, as they are needed seldom. begin_columns() begins with none; add_columns() adds a tile, elements
- * t->e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that are not tested yet. Of
- * a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are some of these
- * again; where ENDS_EARLY is 1, a half of a tile that has no rows is left out. Tiles of floats are tested before they are added (TESTS_EXPONENTS), those of f64 without squares later
- * (TESTS_LATER), by test_columns() after TILES_A_TEST of them at most, when they are_to_be_tested().
+ * t->e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that
+ * are not tested yet. Of a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are
+ * some of these again. Where ENDS_EARLY is 1, a half of a tile that has no rows is left out. Tiles of floats are tested
+ * before they are added (TESTS_EXPONENTS), those of f64 without squares later (TESTS_LATER), by test_columns() after
+ * TILES_A_TEST of them at most, when they are_to_be_tested().
  *
  * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
  * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of

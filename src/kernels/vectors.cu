@@ -255,7 +255,8 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
 
 #if defined(HAS_PLAIN_VALUES)
 /* Writes plain sums or means of neighbouring columns of a part of n rows to `out`, if they are all that is wanted, in the
- * elements' type, and all columns have such. Returns whether they have. */
+ * elements' type, and all columns have such. Returns whether they have. Parts of few rows need that: to go through what
+ * any value may want takes longer than to add them. */
 INLINED u32 put_plain_values(GLOBAL u8 *out, const vectors_plan *p, i64 place, u32 n, u32 vector,
                              const state *a) {
     const u32 wanted = p->values.value[0], op = wanted & 255, mean = op == MEAN;

@@ -27,8 +27,9 @@
 #define JOINED    4u  /* states of chunks that `join` loads at once */
 #define ELEMENTS  (TILE_ROWS * VECTOR > NARROW_ROWS ? TILE_ROWS * VECTOR : NARROW_ROWS)
 
-/* Whether a tile's rows end before row k: the half that begins there has none. Parts are often so short. A kind of state that
- * ENDS_EARLY leaves such rows out; any other adds the pads in their stead. */
+/* NO_ROWS_FROM() is 1 if row k is the first of a tile's second half, and none of that half is there: short parts end in the
+ * first one, and half of the work is spared. A kind of state says by ENDS_EARLY whether it leaves such rows out; any other
+ * adds the pads in their stead. */
 #if defined(VARIES)
 #define NO_ROWS_FROM(k, rows, there)                                                               \
     (ENDS_EARLY && (rows) >= 8 && (k) == (rows) / 2 && (there) <= (rows) / 2)
