@@ -159,7 +159,6 @@ INLINED void fill_ring(const GLOBAL element *at, const GLOBAL u64 *work, const v
     if (all > 0) number_rows(work, p, place, all, SLOTS_MOST, row_at);
     UNROLL
     for (u32 i = 0; i < SLOTS_MOST; i += rows) {
-        if (i >= r->slots) break;
         bring_rows(at, p, r, vector, packed, row_at + i, place + i, 0, rows,
                    places_before(to, place + i, rows));
         bring_numbers(work, p, r, place + i + r->slots, rows, to);
