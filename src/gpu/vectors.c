@@ -22,7 +22,7 @@ struct vectors_layout {
     tally_type type; /* that the program is compiled for */
     bool wide;       /* a unit is several columns */
     uint64_t slabs, columns;
-    unsigned width, tiles; /* kernels/vectors.h */
+    unsigned width, tiles, readers; /* kernels/vectors.h */
     uint64_t piece, pieces;
     uint64_t heads, edges, words; /* of the workspace: where these begin, and how many there are */
 };
@@ -82,6 +82,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct ve
     const uint64_t tiles = parts_of(across, most);
     l->tiles = (unsigned)tiles;
     l->width = (unsigned)parts_of(across, tiles);
+    l->readers = TEAM_UNITS % l->width == 0 ? l->width : 1;
     l->piece = piece_of(queue, s, l);
     l->pieces = (unsigned)parts_of((uint64_t)s->n + (uint64_t)s->count * VECTORS_PART, l->piece);
     l->heads = 0;
@@ -148,7 +149,7 @@ static void make_plan(const struct parts_run *run, const struct vectors_layout *
     plan->edges = run->own + l->edges;
     plan->width = l->width;
     plan->tiles = l->tiles;
-    plan->readers = plan->order && TEAM_UNITS % l->width == 0 ? l->width : 1;
+    plan->readers = plan->order ? l->readers : 1;
     const uint64_t vectors = s->vectors;
     plan->shares =
         (unsigned)(vectors < 64 * VECTORS_SHARES ? parts_of(vectors, 64) : VECTORS_SHARES);
