@@ -753,8 +753,8 @@ typedef struct tally_values_call {
     size_t ranks;         /* so many */
     size_t count;         /* states */
     const void *
-        failed; /* NULL, or two int64: how many ranks have failed, and the sum of their statuses. If any has,
-                             all results have that status (TALLY_EINVAL, if they differ) */
+        failed; /* NULL, or two int64: how many ranks have failed, and the sum of s + s^2 * 2^32 for their
+                             statuses s. If any has, all results have that status (TALLY_EINVAL, if they differ) */
     void *queue;
     void *results; /* of each state a tally_result for each of the problem's values */
 } tally_values_call;

@@ -2,7 +2,7 @@
  * values.c - values of arrays that are spread over ranks.
  *
  * The workspace holds the message, then what tally.h's calls work in:
- *     failed    two int64, how many ranks have failed and the sum of their statuses; they are added up with ...
+ *     failed    the two int64 of tally_values_call; they are added up with ...
  *     added     ... the words of all states that additions combine
  *     gathered  of each rank, the other words of all states; this rank's are written to their place
  * A rank that fails in its own part makes its words 0, but for the first two, and sends them.
@@ -106,6 +106,7 @@ static tally_status enqueue_failure(const tally_nccl_call *call, const struct wo
     tally_status s = fill(base, 0, 8 * (FAILED_WORDS + p->count * p->words.added), call->stream);
     if (s == TALLY_OK) s = fill(base, 1, 1, call->stream);
     if (s == TALLY_OK) s = fill(base + 8, (unsigned char)failure, 1, call->stream);
+    if (s == TALLY_OK) s = fill(base + 12, (unsigned char)(failure * failure), 1, call->stream);
     if (s == TALLY_OK)
         s = fill(base + p->gathered + p->ranks.mine * gathered, 0, gathered, call->stream);
     return s;

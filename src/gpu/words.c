@@ -54,7 +54,7 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
     if (added > 0 || !plan->gathered) plan->added = 1 + added;
 }
 
-/* Finds the kernels and, where `heads`, makes the heads: only for a call that may wait, which measures. */
+/* Finds the kernels. If `heads`, also makes the queue's heads, and waits: only gpu_words_measure() may wait. */
 static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *pack = NULL, *settle = NULL, *allreduce = NULL, *few = NULL;
@@ -221,7 +221,9 @@ tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
 
 /* ---- Ranks that write into each other's memory ---------------------------------------------- */
 
-/* Fills the message of a failed rank: two words, and zeros for all others. */
+_Static_assert(TALLY_ESTOPPED *TALLY_ESTOPPED < 256, "a status and its square are bytes");
+
+/* Fills the message of a failed rank: FAILED_WORDS for one rank with this status, and zeros for all other words. */
 static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words, size_t count,
                                  tally_status failure) {
     const struct gpu_api *api = d->api;
@@ -229,11 +231,12 @@ static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words,
     tally_status s = api->fill(gpu, words, 0, 0, 8 * count);
     if (s == TALLY_OK) s = api->fill(gpu, words, 0, 1, 1);
     if (s == TALLY_OK) s = api->fill(gpu, words, 8, (unsigned char)failure, 1);
+    if (s == TALLY_OK) s = api->fill(gpu, words, 12, (unsigned char)(failure * failure), 1);
     return s;
 }
 
-/* Returns whether the ranks try pairs first (kernels/words.cu); *part is then the sum that a pair
- * holds. */
+/* Returns whether the ranks try pairs first (kernels/words.cu); *monoid is then the monoid whose sum
+ * a pair holds. */
 static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *monoid) {
     const unsigned op = p->values == 1 ? p->value[0].op : TALLY_USER;
     *monoid = op == TALLY_NORM1 ? MONOID_MAGNITUDES : MONOID_SUM;

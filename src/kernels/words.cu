@@ -1,13 +1,13 @@
 /*
- * words - from the records of a problem's monoids to words that other ranks can have (words.h), and from the words of all
- * ranks, added up and gathered, to values.
+ * words - turns records of a problem's monoids into words for other ranks (words.h), and all ranks' words into
+ * values.
  *
- * pack: a block of threads for each sum, and one for all else.
- * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle
- * sums; one of them lowers.
- * allreduce: both in one block; between them the ranks exchange their words by mailboxes (words.h).
- * allreduce_few: the same for a few floats. They become a double-double first (pair.h). If the pairs
- * of all ranks determine the value, there are no words.
+ * pack: writes a rank's words, with a block of threads for each sum, and one for all else.
+ * settle: makes values of words that have been added up and gathered, with a block for each state. Its threads bring
+ * the words into the form of records, in shared memory, and settle sums; one of them lowers.
+ * allreduce: does both in one block; between them the ranks exchange their words by mailboxes (words.h).
+ * allreduce_few: does the same for a few floats. They become a double-double first (pair.h). If the pairs of all
+ * ranks determine the value, no words are exchanged.
  */
 #define RECORD_SPACE SHARED
 #define SETTLED
@@ -161,11 +161,12 @@ __device__ u64 merge_all(const GLOBAL u64 *gathered, const words_plan *plan, u64
     return n;
 }
 
-/* Returns the status that all ranks get where some have failed: that of one, if all failed alike. failed[0] is how many
- * have failed, failed[1] the sum of their statuses. */
+/* Returns the status that all ranks get where some have failed: that of one, if all failed alike. `failed`: FAILED_WORDS.
+ * The mean of the squares is the square of the mean only if all statuses are equal. */
 __device__ u32 failure_of(const GLOBAL i64 *failed) {
     if (!failed || failed[0] == 0) return RESULT_OK;
-    return failed[1] % failed[0] == 0 ? (u32)(failed[1] / failed[0]) : RESULT_NONE;
+    const u64 ranks = (u64)failed[0], sum = (u32)failed[1], squares = (u64)failed[1] >> 32;
+    return ranks * squares == sum * sum ? (u32)(sum / ranks) : RESULT_NONE;
 }
 
 /* Digits of all sums of a state. */
@@ -276,16 +277,17 @@ __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL 
 #if !defined(__OPENCL_VERSION__)
 /* ---- Pairs ----------------------------------------------------------------------------------
  *
- * Where the problem is a sum, mean or norm1 of floats alone, the ranks first tell each other PAIR_WORDS words: s and e of
- * the pair that is their sum; and PAIR_...s, from bit 8 on the status that the rank has failed with, from bit 16 on how
- * many elements it has. A rank with many elements says that its pair is lost. All ranks make the same of all pairs: the
- * value, or that words have to be exchanged, in a turn more. */
+ * Where the problem is a sum, mean or norm1 of floats alone, the ranks first send each other PAIR_WORDS words: s and
+ * e of the pair that is the sum of the rank's elements; and a word with PAIR_... bits, from bit STATUS_SHIFT on the
+ * status that the rank has failed with, and from bit COUNT_SHIFT on its number of elements. A rank with many elements
+ * says that its pair is lost. All ranks conclude the same from all pairs: the value, or that words have to be
+ * exchanged, in one more turn. */
 #define PAIR_WORDS   3u
 #define ALL_PAIRS    (PAIR_WORDS * MAILBOX_RANKS)
 #define STATUS_SHIFT 8
 #define COUNT_SHIFT  16
 
-/* Sends this rank's words, which are the rank's own in pairs[]. All threads call this. */
+/* Sends this rank's words in pairs[] to all other ranks. All threads call this. */
 __device__ void send_pair(const words_plan *p, const SHARED u64 *address, u64 turn,
                           const SHARED u64 *pairs) {
     for (u32 i = threadIdx.x; i < p->ranks * PAIR_WORDS; i += BLOCK) {

@@ -1,5 +1,5 @@
 /*
- * words.h - the state of a reduction in words that other ranks can have: the argument of the kernels in words.cu.
+ * words.h - the state of a reduction as words that ranks exchange: the argument of the kernels in words.cu.
  *
  * Added words are combined by plain addition, in the form of tally_state_to_words(): how many elements there are, then
  * for each sum four counts and its limbs, each below 2^32 but for the last; for bits, of each bit whether it is set;
@@ -17,7 +17,8 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 #define WORDS_COUNTS                                                                               \
     4 /* before the limbs of a sum: NaNs, +infinities, -infinities, and whether mixed */
 
-/* Before the words that are added stand two: how many ranks have failed, and the sum of their statuses. */
+/* Before the words that are added stand two: how many ranks have failed; and the sum of s + s^2 2^32 for each of their
+ * statuses s. A status is at most 10, so the sum of the squares fits 32 bits for 2^25 ranks. */
 #define FAILED_WORDS 2
 
 /* A rank's mailbox: memory of the rank's device that the devices of all ranks can write. Its words:
@@ -38,8 +39,8 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 enum { MAILBOX_TURN, MAILBOX_STOP, MAILBOX_ADDRESSES, MAILBOX_SLOTS = 32 };
 #define MAILBOX_BYTES(ranks) (8 * (MAILBOX_SLOTS + 4 * (size_t)MAILBOX_WORDS * (ranks)))
 
-/* The most elements of a rank that makes a pair of them, and no records: one block adds up so many in
- * less time than a second launch takes. */
+/* The most elements that a rank adds up to a pair (pair.h), without records: one block adds up so many
+ * in less time than a second launch takes. */
 #define FEW_ELEMENTS 8192
 
 /* Words of a state's records, at most: of four sums, two of them of squares or products, and of what else there is. */
@@ -61,8 +62,8 @@ typedef struct words_plan {
     u32 monoid; /* then, the monoid whose sum the pair is */
 } words_plan;
 
-/* Returns how many limbs a sum has in words, and at which of these the limbs of its record
- * begin. */
+/* words_limbs() returns the number of limbs that a sum has in words, and words_first() the one of
+ * these at which its record's limbs begin. `two`: the sum is of squares or products. */
 PURE u32 words_limbs(u32 of_floats, u32 two) {
     return of_floats ? (two ? WIDE_FLOAT_LIMBS : FLOAT_LIMBS) : two ? 6 : 4;
 }

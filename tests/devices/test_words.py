@@ -232,10 +232,18 @@ def test_many_states(place):
 def test_ranks_that_fail(place):
     problem = tally.problem("sum", "f64")
     added, gathered = place.words(problem, np.zeros(3, np.uint64))
-    assert place.values(problem, added, gathered, 4, failed=[0, 0]) == [[("f64", 0)]]
-    assert place.values(problem, added, gathered, 4, failed=[1, tally.ENOMEM]) == [["ENOMEM"]]
-    assert place.values(problem, added, gathered, 4, failed=[2, 2 * tally.ELOST]) == [["ELOST"]]
-    assert place.values(problem, added, gathered, 4, failed=[2, tally.ELOST + tally.ENOMEM]) == [["EINVAL"]]
+
+    def value(*statuses):
+        failed = [len(statuses), sum(s + (s * s << 32) for s in statuses)]
+        return place.values(problem, added, gathered, 1000, failed=failed)[0][0]
+
+    assert value() == ("f64", 0)
+    assert value(tally.ENOMEM) == "ENOMEM"
+    assert value(*[tally.ELOST] * 1000) == "ELOST"
+    statuses = {getattr(tally, name): name for name in ("EINVAL", "ETYPE", "ENOMEM", "ELOST", "ECOMPILE", "EUNSUPPORTED")}
+    for one in statuses:
+        for other in statuses:  # of two that differ the mean may be a third status
+            assert value(one, other, one) == (statuses[one] if one == other else "EINVAL")
 
 
 def test_what_has_no_words(place):
