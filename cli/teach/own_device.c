@@ -38,11 +38,11 @@ void own_device_ask(struct own_page *page) {
     __sync_synchronize();
 }
 
-/* ---- What the model's process says, made harmless ---- */
+/* ---- Checks of the question, as its process is not trusted ---- */
 
 static bool good_host(const struct own_host *h) {
-    return h->block >= 1 && h->block <= 1024 && h->form <= OWN_WHOLE_GRID && h->per_thread <= 2 &&
-           h->shared_per_thread <= 2 && h->segment <= 1u << 24 &&
+    return h->block >= 1 && h->block <= 1024 && h->grid <= 1u << 16 && h->form <= OWN_WHOLE_GRID &&
+           h->per_thread <= 2 && h->shared_per_thread <= 2 && h->segment <= 1u << 24 &&
            (h->form != OWN_SEGMENTS || h->segment > 0);
 }
 
@@ -78,7 +78,8 @@ static const char *c_name(tally_type type) {
     return (size_t)type < sizeof names / sizeof *names && names[type] ? names[type] : "float";
 }
 
-/* The text behind the types that its templates, or T, stand for. */
+/* Returns the device's text, preceded by definitions of the types that its templates, or T, stand
+ * for. The caller frees it; NULL without memory. */
 static char *whole_text(const struct job *j, const struct own_text *text, bool is_opencl) {
     const char *body = text->texts[is_opencl ? OWN_OPENCL : OWN_CUDA], *type = c_name(j->q.is.type);
     const size_t room = strlen(body) + 2048;
@@ -107,7 +108,8 @@ static char *whole_text(const struct job *j, const struct own_text *text, bool i
     return all;
 }
 
-/* The compiler's first message about the student's file, if it has one; else all that was said. */
+/* Copies to the answer the compiler's first message about the student's file; if there is none, all
+ * that was said. */
 static void tell_compiler(struct job *j, const char *said) {
     char named[sizeof j->kernel.file + 2];
     const size_t length = (size_t)snprintf(named, sizeof named, "%s", j->kernel.file);
@@ -143,7 +145,8 @@ static bool compile(struct job *j, const struct own_text *text) {
     return good;
 }
 
-/* Runs it for n elements; false where the device has nothing more to say. */
+/* Runs the kernel for n elements. Returns false if the device has failed, so that no further run
+ * makes sense. */
 static bool run_for(struct job *j, const struct own_host *host, uint64_t n, unsigned repeats,
                     struct own_run *out) {
     j->page->now = n;
@@ -161,7 +164,7 @@ static bool run_for(struct job *j, const struct own_host *host, uint64_t n, unsi
     return good;
 }
 
-/* The nearest rung, and the production kernel, at the same n: their times and the roof. */
+/* Times the nearest rung and the production reduction for the same n, and notes the roof. */
 static void time_rungs(struct job *j, uint64_t n, struct own_time *t) {
     const char *only[] = {j->q.nearest, "tally"};
     const char *const *const from = *j->q.nearest ? only : only + 1;
@@ -213,7 +216,7 @@ _Noreturn static void be_device(struct job *j, const struct own_text *text) {
         if (lives) time_rungs(j, j->q.times[i], t);
         t->done = lives;
     }
-    _exit(STATUS_OK); /* without the driver's own end, which may hang */
+    _exit(STATUS_OK); /* skips the driver's exit handlers, which may hang */
 }
 
 /* ---- In the command's process ---- */

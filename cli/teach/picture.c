@@ -1,7 +1,7 @@
 /*
- * picture.c - from the accesses of a step to what is drawn of it.
+ * picture.c - turns the accesses of a step into what is drawn of it (picture.h).
  *
- * What a thread has read since it last wrote is what it combines, if it has applied the operator since.
+ * A thread is taken to combine the elements that it has read since it last wrote, if it has applied the operator since.
  */
 #include "teach/picture.h"
 
@@ -16,7 +16,8 @@ enum { THREADS = 1024, WARP = 32 };
 
 /* ---- Lists ---- */
 
-/* Room for one more in an array of `count`, or NULL with picture->lost set; powers of two. */
+/* Returns the array with room for one more than `count` elements; NULL, with picture->lost set, without memory. Its
+ * capacity is a power of two. */
 static void *room(struct picture *p, void *array, size_t count, size_t size) {
     if (count & (count - 1)) return array;
     void *more = realloc(array, (count ? 2 * count : 1) * size);
@@ -53,7 +54,7 @@ static unsigned first_lane(uint32_t lanes) {
     return (unsigned)__builtin_ctz(lanes);
 }
 
-/* Widens what is known of the access's array to what it touches. */
+/* Widens the known range of the access's array to the elements that the access touches. */
 static void note_range(struct arrays *a, const tally_ladder_access *x) {
     struct known *k = find_array(a, x->array);
     if (!k) {
@@ -83,7 +84,7 @@ static void find_arrays(struct picture *p, struct arrays *a, const struct seen_s
 
 /* ---- A step ---- */
 
-/* What a thread has done since it last wrote. */
+/* The reads of a thread since it last wrote. */
 struct pending {
     struct {
         char array[24];
@@ -98,9 +99,8 @@ struct maker {
     struct picture_step *step;
     struct arrays *arrays;
     struct pending threads[THREADS];
-    unsigned exchanges[WARP]; /* so many of each warp so far */
-    uint32_t unknown[WARP];   /* lanes that got something from a lane that is not there */
-    unsigned first_registers; /* the strip of the first exchange */
+    unsigned exchanges[WARP]; /* exchanges of each warp so far */
+    uint32_t unknown[WARP];   /* lanes whose value comes from a lane that takes no part */
 };
 
 static struct picture_strip *add_strip(struct maker *m, const char *name, uint64_t first,
@@ -149,8 +149,8 @@ static struct picture_link *add_link(struct maker *m, struct picture_strip *stri
     return link;
 }
 
-/* The thread's reads become a link in each array that it has read; `to` is where it writes the result, or
- * NULL where that stays in a register. */
+/* Makes a link of the thread's reads in each array that it has read. The thread writes the result to element `to` of
+ * `array`; array is NULL where the result stays in a register. */
 static void close_reads(struct maker *m, unsigned thread, const char *array, uint64_t to) {
     struct pending *t = &m->threads[thread];
     for (size_t i = 0; t->applied && i < m->step->strip_count; i++) {
@@ -286,7 +286,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size
     va_end(list);
 }
 
-/* Appends the numbers whose bits are set: "0-3, 8". */
+/* Appends the numbers i for which set[i] is true: "0-3, 8". */
 static void append_set(char *text, size_t size, const bool *set, size_t count) {
     const char *between = "";
     for (size_t i = 0; i < count; i++) {
@@ -307,7 +307,7 @@ static size_t count_set(const bool *set, size_t count) {
     return sum;
 }
 
-/* Says what reading, or writing, an array cost. */
+/* Appends the cost of reading, or of writing, an array to p->memory. */
 static void describe(struct picture_step *p, const char *array, bool shared, bool writes) {
     enum { LINES = 4096, LINE = 128, BANKS = 32 };
     static bool set[LINES];
@@ -358,7 +358,7 @@ static void describe_all(struct picture_step *p) {
     }
 }
 
-/* Copies line `number` of a text, without the blanks around it. */
+/* Copies line `number` of a text, without the blanks before it. */
 static void copy_line(const char *text, unsigned number, char *out, size_t size) {
     for (; text && number > 1; number--) {
         text = strchr(text, '\n');
@@ -370,7 +370,8 @@ static void copy_line(const char *text, unsigned number, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* The line of the last access before the operator is applied; else of the first access. */
+/* Finds the step's line: that of the last access before the operator is applied or, if it is not, of the last
+ * access. */
 static void find_line(struct picture_step *p, const char *text) {
     const tally_ladder_access *best = NULL, *before = NULL;
     for (size_t i = 0; i < p->step->accesses && !(best && p->applies); i++) {
@@ -408,7 +409,7 @@ static void make_step(struct maker *m, const tally_ladder_step *s) {
         m->step->threads += (unsigned)__builtin_popcount(s->warp[w].lanes);
 }
 
-/* What the step has read and written is known to the next. */
+/* Keeps for the next step the values that this one has read and written. Places its links in rows. */
 static void remember(struct maker *m) {
     for (size_t i = 0; i < m->step->strip_count; i++) {
         struct picture_strip *strip = &m->step->strips[i];
@@ -443,7 +444,7 @@ static void make_all(struct maker *m, const struct seen_step *steps, size_t coun
     }
 }
 
-/* What the kernel reduces is known from the start. */
+/* Sets the values of the kernel's input, which are known from the start. */
 static void fill_elements(struct arrays *a, const struct explanation *e) {
     struct known *k = find_array(a, e->input);
     const tally_ladder_options *o = &e->options.run;

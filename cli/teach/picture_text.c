@@ -13,9 +13,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { MARGIN = 11, CELL_MIN = 4, WIDTH_MAX = 1000, BLOCKS_DRAWN = 4 };
+enum { MARGIN = 11, CELL_MIN = 4, WIDTH_MAX = 1000 };
 
-/* What links are drawn with. */
+/* The characters that links are drawn with. */
 struct pen {
     const char *across, *left, *right, *middle, *into_left, *into_right, *into_middle, *rule;
 };
@@ -87,7 +87,7 @@ static size_t cell_width(const struct picture *p) {
     return width;
 }
 
-/* Where an element's numbers end. */
+/* Returns the column at which an element's numbers end. */
 static size_t column(const struct picture_strip *s, uint64_t element, size_t cell) {
     return MARGIN + (size_t)(element - s->first + 1) * cell - 1;
 }

@@ -46,16 +46,16 @@ PATH_TABLE(groups_paths, "groups", never_groups, &way_axis, &path_ops, &path_typ
  * elements of every group, then it brings its elements to their places. */
 struct sort_job {
     const struct shaped *s;
-    const unsigned char *only; /* [groups]: only of groups with one that is not 0; NULL: all */
-    size_t parts, part;        /* how many, and the elements of each but the last */
+    const unsigned char *only; /* [groups]: not 0 for groups to be sorted; NULL: all */
+    size_t parts, part;        /* how many parts; the elements of each but the last */
     struct scratch scratch;    /* has count[], bad[] and fall[] */
     int64_t *count; /* [parts][groups]: how many elements, then where the next one goes */
     size_t *bad;    /* [parts]: the first id that is wrong; SIZE_MAX: none */
     size_t *fall; /* [parts]: the first id below the one before it, or of an element in no group */
     char *x, *y;  /* NULL: only positions are sorted */
     uint64_t *position;
-    size_t element; /* its bytes; 0: only positions are sorted */
-    int halt;       /* stop_shared()'s */
+    size_t element; /* bytes of an element; 0: only positions are sorted */
+    int halt;       /* the flag of stop_shared() */
 };
 
 static size_t part_end(const struct sort_job *job, size_t part) {
@@ -78,8 +78,8 @@ static int is_left_out(const struct sort_job *job, uint64_t id) {
         }                                                                                          \
     } while (0)
 
-/* Returns how many of the `most` ids from number i on are the same as that, and follow it without
- * another: as many times GROUPS_RUN, and at least one is left. */
+/* Returns how many ids directly behind the i-th one equal it, rounded down to a multiple of GROUPS_RUN.
+ * Looks at `most` ids, the i-th included; so the result is less than `most`. */
 static size_t same_ids(const struct shaped *s, size_t i, size_t most) {
     size_t run = 0;
     switch (type_size(s->ids_type)) {
@@ -120,7 +120,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
             count[id]++;
         else if (id >= groups && !s->skip_outside && bad == SIZE_MAX)
             bad = i;
-        if (id == before && !s->mask) { /* as sorted ids are: many at once */
+        if (id == before && !s->mask) { /* ids may be sorted: count many at once */
             const size_t here = GROUPS_STOP_EVERY - i % GROUPS_STOP_EVERY;
             TALLY_PATH("a run of one id");
             const size_t run = same_ids(s, i, here < end - i ? here : end - i);
@@ -237,7 +237,7 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
         TALLY_PATH_OF_VALUE(groups_paths, s->p, fall == SIZE_MAX ? AS_THEY_COME : SORTED);
     if (job->parts > 1) TALLY_PATH("in several parts");
     if (job->only) TALLY_PATH("groups that were left");
-    if (fall == SIZE_MAX) { /* they come in this order */
+    if (fall == SIZE_MAX) { /* the elements lie in this order already */
         out->x = s->x;
         out->y = s->y;
         return TALLY_OK;
@@ -302,7 +302,7 @@ struct group_integers {
     uint64_t n, seen; /* elements; how many of them are in the group's sum already */
 };
 
-/* The first two of these at once. */
+/* `high` and `low` of a struct group_integers, as one vector. */
 typedef int64_t two_integers __attribute__((vector_size(16)));
 
 /* A thread's window, of the exponent E: its elements are less than 2^(E - 1) in magnitude, so an element adds no more
@@ -318,7 +318,7 @@ struct window {
 struct sums_worker {
     struct scratch scratch;          /* has the arrays */
     struct group_sum *sums;          /* [room] */
-    struct group_integers *integers; /* [room], none in two lines of the caches */
+    struct group_integers *integers; /* [room], each in one line of the caches */
     struct window window;
 };
 
@@ -431,8 +431,8 @@ static void empty_integers(const struct window *w, struct group_integers *intege
     }
 }
 
-/* Empties a window from which WINDOW_ELEMENTS have come, unless all groups have room for many more;
- * says for how many. */
+/* Sets w->left to how many more elements every group's integers have room for. Empties the integers
+ * first if a group has more than WINDOW_ELEMENTS / 2 elements in them. */
 static void look_at_windows(struct window *w, struct group_integers *integers,
                             struct group_sum *sums, size_t groups) {
     uint64_t most = 0;
@@ -577,7 +577,7 @@ static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t co
 }
 
 /* Lowers the sums; marks in left[] groups whose rounding is not certain, or that have no elements.
- * Returns 0 where there are none, 1 where all that there are have no elements, else 2. */
+ * Returns 0 if no group is marked, 1 if all marked groups have no elements, else 2. */
 static int lower_sums(const struct shaped *s, const struct column_kernels *k,
                       const struct group_sum *sums, unsigned char *left) {
     const int floating = type_is_float(s->p->type);
@@ -649,9 +649,9 @@ static void free_sums(struct sums_job *job, unsigned threads) {
     free(job->workers);
 }
 
-/* Sums few groups, whose ids come in any order, and returns 1. *status is the status; *any is 1, as
- * for lower_sums(), if left[] marks groups to be done as segments. Returns 0 and does nothing if
- * there is no memory, or the other way is faster. */
+/* Sums few groups, whose ids come in any order, and returns 1. *status is the status; *any is the result of
+ * lower_sums(), not 0 if left[] marks groups to be done as segments. Returns 0 and does nothing if there is no
+ * memory, or segments are faster. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
     struct sums_job job = {.k = d->kernels->columns,
@@ -661,6 +661,7 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
                            .bad = SIZE_MAX,
                            .fetches = s->results > FEW_GROUPS};
     if (!are_sums(s->p) || s->results > s->n || s->sorted || cpu_ids_look_sorted(s)) return 0;
+    if (s->results > INT32_MAX) return 0; /* cpu_narrow_ids() makes larger ids invalid */
     if (job.fetches && s->n / s->results / d->threads < GROUPS_MEAN_LEAST) return 0;
     if (!make_sums(&job, d->threads)) {
         TALLY_PATH("no memory");
@@ -703,7 +704,7 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
         free(left);
         left = NULL;
     }
-    if (any == 1) { /* there is nothing in them */
+    if (any == 1) { /* all groups that are left are empty */
         TALLY_PATH("groups without elements");
         status = sorted_begin(&sorted, s->results) ? TALLY_OK : no_memory();
         if (sorted.start) memset(sorted.start, 0, (s->results + 1) * sizeof *sorted.start);

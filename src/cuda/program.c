@@ -94,14 +94,14 @@ static void *make_images(void *context) {
     return NULL;
 }
 
-/* Makes all images, by threads that end with it; by this one alone where none can be started. */
+/* Makes all images by several threads, which it also ends; by the calling thread alone if none can be started. */
 static tally_status make_all(struct work *w) {
     pthread_t thread[GPU_PROGRAM_PARTS];
     sigset_t all, before;
     unsigned threads = 0, most = pool_cores();
     if (most > w->out->count) most = w->out->count;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the caller's threads' */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* only the caller's threads take signals */
     while (threads + 1 < most && pthread_create(&thread[threads], NULL, make_images, w) == 0)
         threads++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -109,6 +109,20 @@ static tally_status make_all(struct work *w) {
     while (threads > 0)
         pthread_join(thread[--threads], NULL);
     return w->status;
+}
+
+/* Makes again, by the calling thread, the images that other threads could not make: tally_error() has a line for each
+ * thread, and this one is to have theirs. */
+static tally_status make_failed(const struct work *w) {
+    tally_status status = TALLY_OK;
+    for (unsigned i = 0; i < w->out->count && status == TALLY_OK; i++) {
+        struct program_image *image = &w->out->image[i];
+        if (image->bytes) continue;
+        free(image->key);
+        image->key = NULL;
+        status = make_image(w, i);
+    }
+    return status;
 }
 
 tally_status program_make(const char *root, const char *file, const char *const *names,
@@ -129,13 +143,7 @@ tally_status program_make(const char *root, const char *file, const char *const 
                         .anew = anew,
                         .out = out};
     status = make_all(&work);
-    /* Other threads' words are theirs: this one compiles again what failed. */
-    for (unsigned i = 0; status != TALLY_OK && i < out->count; i++)
-        if (!out->image[i].bytes) {
-            free(out->image[i].key);
-            status = make_image(&work, i);
-            if (status != TALLY_OK) break;
-        }
+    if (status != TALLY_OK) status = make_failed(&work);
     free(text);
     return status;
 }

@@ -29,8 +29,8 @@ static bool allocate(struct climb *c, uint64_t count, unsigned size, struct gpu_
 static bool build(struct climb *c, const ladder_arithmetic *instance, struct gpu_program **out) {
     char type[16] = "TYPE_", op[16] = "OP_", block[24];
     const char *const defines[] = {type, op, block};
-    /* What compiles here and now does so for this block, and reserves no more shared memory than that
-     * takes: some devices have little. */
+    /* A program that is compiled now gets this block as BLOCK_MAX, so that it reserves only the shared memory that the
+     * block needs: some devices have little. Precompiled kernels take any block. */
     const size_t count = c->api->facts(c->gpu)->is_precompiled ? 2 : 3;
     snprintf(block, sizeof block, "BLOCK_MAX=%uu", c->options->block);
     strcat(type, tally_type_name(instance->type));
@@ -149,7 +149,7 @@ static bool fill_copy(struct climb *c) {
                   arguments, 3);
 }
 
-/* Fills the memory that must be set before the first launch and is not part of the reduction. */
+/* Sets the memory that must be set before the first launch. This is no part of the reduction, and is not timed. */
 static bool prepare(struct climb *c) {
     double accumulator = 0; /* room for any, aligned */
     uint64_t word = 0;
@@ -180,14 +180,17 @@ static bool launch_level(struct climb *c, const struct level *l) {
     c->output = l->output;
     c->input_n = l->n;
     c->input_type = l->input == c->elements ? c->first->type : c->first->accumulator_type;
-    /* A thread's own share, and the tree: at most 10 steps, and 10 more where the last block ends. */
-    const uint64_t threads = (uint64_t)l->grid * c->options->block; /* at least 1 */
+    /* The roundings of an element: about n / threads in its thread's share, at most 10 in the block's tree. The last block
+     * of single-pass adds a share of the partial results, and 10 more. The rest of 32 is for longer shares: a vectorized
+     * load takes up to 8 floats. */
+    const uint64_t block = c->options->block, threads = l->grid * block; /* at least 1 */
     c->depth += (threads ? l->n / threads : 0) + 32;
+    if (c->info->extra == LADDER_BOARD) c->depth += l->grid / block;
     return launch(c, l->program, c->info->kernel, l->grid, c->options->block, arguments, count);
 }
 
-/* Turns *l into the level above, whose input are the `left` partial results. A grid that is the host's choice
- * must get smaller, also where a block is one thread. */
+/* Turns *l into the level above, whose input is the `left` partial results. Each level must have fewer blocks than the
+ * one before, or relaunching would not end. */
 static bool next_level(struct climb *c, struct level *l, uint64_t left) {
     *l = (struct level){.program = c->next_program,
                         .input = l->output,

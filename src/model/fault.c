@@ -200,6 +200,54 @@ static void say_outside(sentence *s, const struct model_device *d, uintptr_t add
         say(s, " (%zu bytes past the end of one of %zu)", (size_t)past, before->size);
 }
 
+/* Says where some lanes wait, and what keeps the others from them. */
+static void say_waiting(sentence *s, const struct model_device *d, const model_fault *f) {
+    const model_lane *here = &d->lanes[f->here.lane], *other = &d->lanes[f->other.lane];
+    say_lanes(s, d, here->state, f->here.site);
+    say(s, ": waiting at a %s", f->kind == MODEL_FAULT_BARRIER ? "barrier" : "shuffle");
+    say_place(s, &f->here);
+    if (other == here) {
+        say(s, ", but they name different lanes to shuffle with");
+        return;
+    }
+    say(s, ", while ");
+    say_lanes(s, d, other->state, f->other.site);
+    if (other->state == LANE_DONE) {
+        say(s, " left the kernel");
+        return;
+    }
+    say(s, " wait at a %s", other->state == LANE_SHUFFLE ? "shuffle" : "barrier");
+    say_place(s, &f->other);
+}
+
+/* Says which access is out of bounds. One of no bytes is an index of an array of known length. */
+static void say_bounds(sentence *s, const struct model_device *d, const model_fault *f) {
+    if (f->size == 0) {
+        say(s, "lane %u: index %lld", f->here.lane, (long long)f->address);
+        say_place(s, &f->here);
+        say(s, " outside its array");
+        return;
+    }
+    say(s, "lane %u: access of %u bytes", f->here.lane, f->size);
+    say_place(s, &f->here);
+    say_outside(s, d, f->address, f->size);
+}
+
+static void say_race(sentence *s, const struct model_device *d, const model_fault *f) {
+    const bool is_one_block = f->other.block == f->here.block;
+    if (!is_one_block)
+        say(s, "lane %u and block %u, lane %u", f->here.lane, f->other.block, f->other.lane);
+    else if (f->other.lane == f->here.lane)
+        say(s, "lane %u and another", f->here.lane);
+    else
+        say(s, "lanes %u and %u", f->other.lane, f->here.lane);
+    say(s, ": data race on %u bytes of %s memory, accessed", f->size, memory_name(d, f->address));
+    say_place(s, &f->other);
+    say(s, " and");
+    say_place(s, &f->here);
+    say(s, ": at least one writes, and %s is between", is_one_block ? "no barrier" : "nothing");
+}
+
 void fault_describe(struct model_device *d, model_fault *f) {
     sentence s = {f->text, sizeof f->text, 0};
     model_find_line(&f->here);
@@ -211,36 +259,11 @@ void fault_describe(struct model_device *d, model_fault *f) {
     say(&s, "kernel %s, block %u, ", f->kernel, f->here.block);
     switch (f->kind) {
     case MODEL_FAULT_BARRIER:
-    case MODEL_FAULT_SHUFFLE: {
-        const model_lane *other = &d->lanes[f->other.lane];
-        const bool barrier = f->kind == MODEL_FAULT_BARRIER;
-        say_lanes(&s, d, d->lanes[f->here.lane].state, f->here.site);
-        say(&s, ": waiting at a %s", barrier ? "barrier" : "shuffle");
-        say_place(&s, &f->here);
-        if (other == &d->lanes[f->here.lane]) {
-            say(&s, ", but they name different lanes to shuffle with");
-            break;
-        }
-        say(&s, ", while ");
-        say_lanes(&s, d, other->state, f->other.site);
-        if (other->state == LANE_DONE) {
-            say(&s, " left the kernel");
-        } else {
-            say(&s, " wait at a %s", other->state == LANE_SHUFFLE ? "shuffle" : "barrier");
-            say_place(&s, &f->other);
-        }
+    case MODEL_FAULT_SHUFFLE:
+        say_waiting(&s, d, f);
         break;
-    }
     case MODEL_FAULT_BOUNDS:
-        if (f->size == 0) {
-            say(&s, "lane %u: index %lld", f->here.lane, (long long)f->address);
-            say_place(&s, &f->here);
-            say(&s, " outside its array");
-            break;
-        }
-        say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
-        say_place(&s, &f->here);
-        say_outside(&s, d, f->address, f->size);
+        say_bounds(&s, d, f);
         break;
     case MODEL_FAULT_ALIGNMENT:
         say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
@@ -254,19 +277,7 @@ void fault_describe(struct model_device *d, model_fault *f) {
         say(&s, " that nothing has written yet");
         break;
     case MODEL_FAULT_RACE:
-        if (f->other.block != f->here.block)
-            say(&s, "lane %u and block %u, lane %u", f->here.lane, f->other.block, f->other.lane);
-        else if (f->other.lane == f->here.lane)
-            say(&s, "lane %u and another", f->here.lane);
-        else
-            say(&s, "lanes %u and %u", f->other.lane, f->here.lane);
-        say(&s, ": data race on %u bytes of %s memory, accessed", f->size,
-            memory_name(d, f->address));
-        say_place(&s, &f->other);
-        say(&s, " and");
-        say_place(&s, &f->here);
-        say(&s, ": at least one writes, and %s is between",
-            f->other.block == f->here.block ? "no barrier" : "nothing");
+        say_race(&s, d, f);
         break;
     case MODEL_FAULT_ORDER:
         say(&s, "lane %u: reads %u bytes of global memory", f->here.lane, f->size);
