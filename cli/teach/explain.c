@@ -1,8 +1,8 @@
 /*
  * explain.c - see explain.h: the steps of a kernel on the model, as text and as JSON.
  *
- * A step is what happens between two barriers. For each the picture has a character a warp, so that
- * one sees at a glance which warps are at work and how many of their lanes.
+ * A step is what happens between two barriers. Its picture has one character for each warp, which
+ * shows how many of the warp's lanes are at work.
  */
 #include "teach/explain.h"
 
@@ -43,7 +43,8 @@ struct step_sums sum_step(const tally_ladder_step *s) {
     return sums;
 }
 
-/* Room for one more in an array that holds `count`; powers of two. */
+/* Returns the array with room for one more than `count` elements; NULL without memory. Its capacity
+ * is a power of two. */
 static void *grown(void *array, size_t count, size_t size) {
     if (count & (count - 1)) return array;
     return realloc(array, (count ? 2 * count : 1) * size);
@@ -104,7 +105,7 @@ void explain_note_step(void *explanation, const tally_ladder_step *step) {
     l->slots += (uint64_t)WARP * sums.active;
 }
 
-/* Arrays may have moved since the steps were kept. */
+/* Sets the pointers in the steps: realloc() may have moved the arrays that they point to. */
 static void settle_pointers(struct seen_step *steps, size_t count) {
     for (size_t i = 0; i < count; i++) {
         steps[i].step.warp = steps[i].warps;
@@ -122,7 +123,7 @@ void explain_settle(struct explanation *e) {
 
 /* ---- The picture ---- */
 
-/* A warp as one character. */
+/* Returns the character that shows a warp with these lanes at work. */
 static char picture(uint32_t lanes) {
     const unsigned count = bits_set(lanes);
     return count == WARP ? '#' : count >= WARP / 2 ? '+' : count > 1 ? '-' : count ? '1' : '.';

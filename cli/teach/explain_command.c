@@ -209,7 +209,9 @@ static int find_rung(struct explanation *e, const char *name) {
     return failed("'%s' is no rung of the ladder; those to explain are%s", name, list);
 }
 
-/* One block and 1024 elements; where the grid is sized to the device, enough for all of it. */
+/* Sets the options that were not given. The default is 1024 elements in one block, or 2^16 elements
+ * where the grid is sized to the device, so that all its blocks have work. A picture has 16
+ * elements, in blocks of 8. */
 static void set_defaults(struct explanation *e) {
     struct ladder_options *o = &e->options;
     const bool grid = e->rung->grid_sized, drawn = e->draws || e->svg;
@@ -221,7 +223,8 @@ static void set_defaults(struct explanation *e) {
     if (!o->run.block) o->run.block = grid || strcmp(e->rung->name, "coarsened") == 0 ? 128 : 512;
 }
 
-/* Accesses take some 1000 bytes an element and step. */
+/* Asks for accesses if an option needs them. They take some 1000 bytes for each element and step,
+ * so that n has a limit. */
 static int ask_for_accesses(struct explanation *e) {
     if (!e->with_steps && !e->draws && !e->svg) return STATUS_OK;
     if (e->options.n > EXPLAIN_STEPS_MAX || e->options.run.coarsen > EXPLAIN_STEPS_MAX)

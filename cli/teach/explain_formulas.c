@@ -22,7 +22,8 @@
 static const char growing[] = "(5 * N/64 + N/128 + N/256 + ... + 1) * 32";
 static const char shrinking[] = "(N/64 + N/128 + ... + 1 + 5 * 1) * 32";
 
-/* The formula's warps at work in iteration i, from 0, of a block of so many warps; 0 past its end. */
+/* Returns how many warps are at work in iteration i, from 0, by the formula for a block of `warps` warps; 0 past its
+ * last iteration. */
 static unsigned formula_warps(bool grows, unsigned warps, unsigned i) {
     if (grows) return i < 5 ? warps : i - 4 < 32 ? warps >> (i - 4) : 0;
     unsigned halvings = 0;
@@ -38,7 +39,7 @@ static uint64_t formula_slots(bool grows, unsigned warps) {
     return slots;
 }
 
-/* Iterations of the block: steps in which some lane applies the operator. */
+/* Returns the block's number of iterations: steps in which some lane applies the operator. */
 static unsigned iterations(const struct seen_launch *l) {
     unsigned count = 0;
     while (count < l->first_count && sum_step(&l->first[count].step).active > 0)
@@ -46,7 +47,7 @@ static unsigned iterations(const struct seen_launch *l) {
     return count;
 }
 
-/* The first iteration in which the block has other warps at work than the formula says, or -1. */
+/* Returns the first iteration in which the block has other warps at work than the formula says, or -1. */
 static int first_difference(const struct seen_launch *l, bool grows, unsigned warps) {
     const unsigned count = iterations(l);
     for (unsigned i = 0; i < count; i++)

@@ -21,7 +21,7 @@ static void add_number(struct json_object *list, uint64_t number) {
     json_item(list, json_object_new_uint64(number));
 }
 
-/* A value's own decimal; what JSON has no number for is a text. */
+/* Adds a value in decimal. NaN and infinities are texts, as JSON has no numbers for them. */
 static void add_value(struct json_object *list, const tally_value *v) {
     struct json_object *box = json_new_object(), *value = NULL;
     json_result(box, v);

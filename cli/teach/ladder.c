@@ -47,9 +47,9 @@ struct ladder {
     const char *device;
     const char *only[RUNGS_MAX];
     tally_ladder_report report;
-    bool list;              /* the rungs, and run none */
+    bool list;              /* list the rungs, and run none */
     struct own_options own; /* a kernel of the student's, beside the rungs */
-    char own_name[340], own_launch[OWN_LAUNCH_WORDS]; /* a kernel of one's own, on the model */
+    char own_name[340], own_launch[OWN_LAUNCH_WORDS]; /* the name of its row, and its launch */
     bool counts; /* on the model: there are counts and no times */
     bool on_cpu; /* and not on a machine that runs kernels */
 };
@@ -114,7 +114,7 @@ static double gbps(const struct ladder *l, double seconds) {
     return (double)l->options.bytes * 1e-9 / seconds;
 }
 
-/* MFLOPS gained over the row before; NaN for the first. */
+/* Returns the MFLOPS gained over the row before; NaN for the first. */
 static double improvement(const struct ladder *l, size_t i) {
     const tally_ladder_row *rows = l->report.rows;
     return i > 0 ? mflops(l, rows[i].seconds) - mflops(l, rows[i - 1].seconds) : (double)NAN;
@@ -125,7 +125,8 @@ static double with_copy(const struct ladder *l, const tally_ladder_row *row) {
     return row->seconds + (on_cpu ? 0 : l->report.copy_seconds);
 }
 
-/* NaN for the CPU's loop where another device is measured: that roof is not its own. */
+/* Returns the part of the roof's rate that a row reaches. NaN for the CPU's loop where another device is measured: that
+ * roof is not the CPU's. */
 static double of_roof(const struct ladder *l, const tally_ladder_row *row) {
     const bool is_host = row->launches == 0 && !l->on_cpu;
     return is_host ? (double)NAN : l->report.roof_seconds / row->seconds;
@@ -137,7 +138,7 @@ static bool is_sum_of_f32(const struct ladder *l) {
 
 /* ---- JSON ---- */
 
-/* A measured number, or null where there is none. */
+/* Adds a measured number, or null if it is not finite. */
 static void measure(struct json_object *object, const char *key, double value) {
     if (isfinite(value))
         json_measure(object, key, value);
@@ -217,7 +218,7 @@ static void print_head(const struct ladder *l) {
     putchar('\n');
 }
 
-/* What the texts say of a rung: "1978 MFLOPS, 2.752 ms", or "". */
+/* Writes the texts' figures for a rung, such as "1978 MFLOPS, 2.752 ms", or "". Returns text. */
 static const char *published_text(const struct ladder *l, const char *rung, char text[40]) {
     const struct ladder_published *p = is_sum_of_f32(l) ? ladder_published(rung) : NULL;
     *text = '\0';
@@ -277,7 +278,7 @@ static void print_timed(const struct ladder *l) {
 
 /* ---- Counts ---- */
 
-/* The columns of the counted table. What is the operator's may not have been counted. */
+/* The columns of the counted table. A count of_operator may not have been taken: see ladder_applies(). */
 enum { EFFICIENCY = -1 };
 static const struct count_column {
     const char *head;
@@ -406,7 +407,7 @@ static int show(struct ladder *l) {
     return status;
 }
 
-/* In the process that has the kernel: its row is the last one. */
+/* Adds the kernel's row as the last one, and prints all rows. Runs in the process that has loaded the kernel. */
 static int add_own(void *context, struct own_kernel *kernel) {
     struct ladder *l = context;
     tally_ladder_row *row = &l->report.rows[l->report.count];
@@ -422,7 +423,7 @@ static int ask_device(void *context, struct own_kernel *kernel) {
     return own_device_row(kernel, &l->own, &l->options);
 }
 
-/* A kernel of the student's on the device, before the rungs: what is told of it waits for them. */
+/* Times a student's kernel on the device before the rungs run. show_with_own() prints its row after theirs. */
 static int run_own(struct ladder *l) {
     const tally_ladder_options *o = &l->options.run;
     struct own_page *page = own_page_make();
@@ -466,7 +467,7 @@ static int run(void *argument) {
     if (!l->options.has_n && l->own.spec && l->options.n > 1 << 28) l->options.n = 1 << 28;
     l->counts = is_kind(l->device, "model");
     l->on_cpu = is_kind(l->device, "cpu");
-    /* Before this process touches the driver, which does not live through a fork. */
+    /* Run the kernel before this process touches the driver: run_own() forks, and a driver does not survive a fork. */
     if (l->own.spec && !l->counts) {
         l->own.block = l->options.run.block;
         const int own = run_own(l);

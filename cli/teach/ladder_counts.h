@@ -1,5 +1,5 @@
 /*
- * ladder_counts.h - what the model counted, for tables and for JSON.
+ * ladder_counts.h - the model's counts, for tables and for JSON.
  */
 #ifndef TALLY_CLI_LADDER_COUNTS_H
 #define TALLY_CLI_LADDER_COUNTS_H
@@ -12,9 +12,9 @@
 /* Returns whether the row's operations were counted: the production reduction may add integers,
  * which the model does not see as applications of the operator. */
 bool ladder_applies(const tally_ladder_row *row);
-/* Useful operations a slot issued, at most 1; 0 where no slot was. */
+/* Returns useful operations divided by issued slots, at most 1; 0 if no slot was issued. */
 double ladder_efficiency(const tally_ladder_counts *c);
-/* What is not counted is null. */
+/* Returns the row's counts as an object; a count that was not taken is null. */
 struct json_object *json_ladder_counts(const tally_ladder_row *row);
 
 #endif

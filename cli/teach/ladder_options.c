@@ -58,7 +58,8 @@ static bool set_coarsen(struct ladder_options *o, const char *text) {
     return true;
 }
 
-/* For the two kinds of word that the library reads: its line is for people, too. */
+/* Returns whether the library has understood an option's word. If not, writes the library's error
+ * line. */
 static bool understood(const char *option, tally_status status) {
     if (status == TALLY_OK) return true;
     return misused("%s: %s", option, tally_error()), false;

@@ -1,5 +1,5 @@
 /*
- * ladder_options.h - what `tally ladder` and `tally explain` are told, and the array they work on.
+ * ladder_options.h - the options of `tally ladder` and `tally explain`, and the array that they reduce.
  *
  * Every function that returns false has already written the line that says why.
  */

@@ -1,5 +1,5 @@
 /*
- * ladder_texts.h - what the course texts that the ladder comes from have published about it.
+ * ladder_texts.h - the figures that course texts have published about the ladder.
  */
 #ifndef TALLY_CLI_LADDER_TEXTS_H
 #define TALLY_CLI_LADDER_TEXTS_H
@@ -11,7 +11,7 @@ struct ladder_published {
     double ms;     /* another: the kernel's time, for an array whose length it does not name */
 };
 
-/* NULL where no text has a figure. */
+/* Returns the figures for a rung; NULL if no text has one. */
 const struct ladder_published *ladder_published(const char *rung);
 
 extern const char ladder_published_notes[]; /* lines that tell where the figures are from */

@@ -33,7 +33,8 @@ const char lesson_help[] =
     "  --json            the verdict as JSON, as by 'tally explain --kernel'\n"
     "  --help            this text\n";
 
-/* Three lessons ask for a low count, too, and one for an order, as a repair without that is right and misses the point. */
+/* The goals of lessons beside a right result: three ask for a low count, one for an order of elements. A repair that
+ * misses the goal may be right, but it misses the point of the lesson. */
 static const struct explain_goal goals[] = {
     {1, "branches that diverge", offsetof(tally_ladder_counts, divergent), 10, 0},
     {11, "bank conflicts", offsetof(tally_ladder_counts, bank_conflicts), 0, 0},

@@ -1,9 +1,9 @@
 /*
  * own.c - see own.h.
  *
- * Two processes do what this one should not: the compiler, within limits, and the one that loads the kernel
- * and runs it on the model, which is shut (own_sandbox.h) before any of the kernel's code runs. The
- * second one writes the command's output.
+ * Two child processes do the risky work. One is the compiler, with limits on time and memory. The other loads the
+ * kernel and runs it on the model. It enters the sandbox (own_sandbox.h) before any of the kernel's code runs, and it
+ * writes the command's output.
  */
 #include "teach/own.h"
 
@@ -37,15 +37,15 @@ struct work {
     struct own_text own;
     const struct own_function *kernel;
     unsigned threads;       /* of a block, where the kernel's template takes them */
-    unsigned defined_block; /* that -D names; 0: none */
-    bool is_loose;          /* a double that may be chosen beside a float is a float */
+    unsigned defined_block; /* threads of a block, as a -D defines them; 0: none */
+    bool is_loose;          /* a double chosen beside a float, as in `c ? x : 0.0`, is a float */
     bool is_uncounted;      /* compiled with plain numbers for elements: no operator is counted */
     char *bytes;            /* the file as it is, with a 0 behind it */
 };
 
 /* ---- Options ---- */
 
-/* NAME, or NAME=VALUE, on one line. */
+/* Returns whether a text is NAME or NAME=VALUE, on one line. */
 static bool is_definition(const char *text) {
     const size_t name =
         strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
@@ -204,7 +204,7 @@ static void remove_folder(const struct work *w) {
     rmdir(w->folder);
 }
 
-/* The C++ name of a type, as elements are written. */
+/* Returns the C++ name of an element type; NULL if it has none. */
 static const char *type_words(tally_type type) {
     static const char *const words[] = {
         [TALLY_I8] = "signed char",   [TALLY_I16] = "short",
@@ -215,7 +215,8 @@ static const char *type_words(tally_type type) {
     return (size_t)type < sizeof words / sizeof *words ? words[type] : NULL;
 }
 
-/* The functor that a template is to have: one whose name is the operator's, or else the first. */
+/* Returns the functor for a template's parameter: one named after the operator, else the first; NULL if none is
+ * there. */
 static const struct own_functor *choose_functor(const struct own_text *text, tally_op op) {
     static const char *const words[][4] = {[TALLY_SUM] = {"sum", "add", "plus"},
                                            [TALLY_PROD] = {"prod", "mul", "times"},
@@ -290,8 +291,8 @@ static bool write_cpp(const struct work *w, const struct own_options *o, tally_o
     return true;
 }
 
-/* For the linker. gcc forgets the section that a shared array is to lie in where its function is a template, and gives
- * it one of its own. */
+/* Writes the linker script. gcc ignores the section of a shared array in a template's function, and gives the array a
+ * section of its own. The script puts that one into model_shared, too. */
 static bool write_places(const struct work *w) {
     FILE *f = fopen(w->places, "we");
     if (!f) return failed("%s: %s", w->places, strerror(errno)), false;
@@ -299,8 +300,8 @@ static bool write_places(const struct work *w) {
     return fclose(f) == 0 || (failed("%s: %s", w->places, strerror(errno)), false);
 }
 
-/* The flag gives a variable that nothing starts a pattern: else it may be 0 by luck, and a wrong kernel right. g++ before 12
- * refuses the flag, and compiles without it. */
+/* The flag fills uninitialized variables with a pattern. Without it one may be 0 by luck, so that a wrong kernel seems
+ * right. g++ before 12 does not know the flag: there the text is compiled without it. */
 #define NEWER_FLAG "-ftrivial-auto-var-init=pattern"
 
 _Noreturn static void become_compiler(const struct work *w, bool is_old) {
@@ -368,7 +369,7 @@ static bool refused_flag(const struct work *w) {
 
 enum outcome { COMPILED, REFUSED, NOT_COMPILED };
 
-/* Returns REFUSED where the compiler has said in w->log why, and NOT_COMPILED where the line is written. */
+/* Runs the compiler. Returns REFUSED if w->log has its reason, and NOT_COMPILED if the line is already written. */
 static enum outcome run_compiler(const struct work *w, bool is_old) {
     fflush(NULL);
     const pid_t child = fork();
@@ -386,8 +387,10 @@ static enum outcome run_compiler(const struct work *w, bool is_old) {
     return WEXITSTATUS(word) == 0 ? COMPILED : REFUSED;
 }
 
-/* Compiles the text with elements that are counted, first as strict about `c ? a : b` as C++. Where C++ does not take these classes for numbers, as in a template of
- * two equal types, it is compiled with plain numbers. The messages are of that, as its types are those of the text. */
+/* Compiles the text, in up to three tries. The first has classes for elements, whose operators are counted. The second
+ * has OWN_LOOSE, which is less strict about `c ? a : b`. C++ does not take the classes for numbers everywhere, for
+ * example in a template of two equal types: the third has plain numbers. An error message is that of the last try,
+ * whose types are the text's own. */
 static bool compile(struct work *w, const struct own_options *o, tally_op op, tally_type type) {
     if (!write_cpp(w, o, op, type) || !write_places(w)) return false;
     enum outcome outcome = run_compiler(w, false);

@@ -6,8 +6,8 @@
 
 #include "teach/own_kernel.h"
 
-/* Only the last resort: what a verdict costs is bounded by own_host.h, in steps of the model, so that it is the same on every
- * machine. */
+/* Processor time of the kernel's process, in seconds, as a last resort. own_session.h limits a verdict's work in steps
+ * of the model, so that a verdict is the same on every machine. */
 enum { OWN_SECONDS = 120 };
 
 /* The options, for getopt_long(), and their values. */
@@ -28,12 +28,12 @@ enum { OWN_SECONDS = 120 };
 
 /* Takes one option by its value above, with optarg; false for one that is not among them. */
 bool own_option(struct own_options *o, int option);
-/* Whether they go together; false: the line is written. */
+/* Returns whether the options go together; false: the line is written. */
 bool own_options_fit(const struct own_options *o);
 
-/* Compiles the kernel and has run() do the rest in a process of its own, which has the kernel, no files but
- * standard output and error, little memory and little time. op and type: what is asked for. Returns what run() does, or
- * OWN_NOT_JUDGED; every failure has its line. */
+/* Compiles the kernel for an operator and a type, and calls run() in a child process. That process has the loaded
+ * kernel, standard output and error, the file of --svg, and limits on memory and time. Returns run()'s status, or
+ * OWN_NOT_JUDGED. Every failure has its line. */
 int own_in_process(const struct own_options *o, tally_op op, tally_type type,
                    int (*run)(void *context, struct own_kernel *kernel), void *context);
 

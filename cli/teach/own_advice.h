@@ -1,5 +1,6 @@
 /*
- * own_advice.h - of each kind of fault in a student's kernel: why it matters, what mends it, which lesson teaches it.
+ * own_advice.h - advice on each kind of fault in a student's kernel: why it matters, what mends it, which lesson
+ * teaches it.
  */
 #ifndef TALLY_CLI_OWN_ADVICE_H
 #define TALLY_CLI_OWN_ADVICE_H
@@ -14,7 +15,7 @@ struct own_advice {
 void own_advise_fault(const struct own_session *s, const struct own_run *run,
                       struct own_advice *out);
 void own_advise_finding(const struct own_session *s, const char *kind, struct own_advice *out);
-/* The operator's identity for a type, in CUDA C. */
+/* Returns the operator's identity for a type, in CUDA C. */
 const char *own_identity_words(tally_op op, tally_type type);
 
 #endif

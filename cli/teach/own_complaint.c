@@ -27,8 +27,8 @@ static unsigned long line_of(const char *message, const char *file) {
     return place ? strtoul(place + strlen(named), NULL, 10) : 0;
 }
 
-/* Finds the first error. One that g++ finds in the words behind which the text stands comes from the line of the text that
- * was told before it. */
+/* Finds the first error. g++ may find it in the prelude, which stands before the text. Then its line is the one that
+ * the last message before it names or, if none does, the next one after it. */
 static bool first_error(const char *log, const char *file, struct complaint *out) {
     static const char error[] = "error: ";
     char line[LINE_BYTES];

@@ -1,5 +1,5 @@
 /*
- * own_complaint.h - what the compiler says of a student's text, as a sentence about that text.
+ * own_complaint.h - turns the compiler's message about a student's text into a sentence about that text.
  */
 #ifndef TALLY_CLI_OWN_COMPLAINT_H
 #define TALLY_CLI_OWN_COMPLAINT_H

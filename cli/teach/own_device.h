@@ -1,9 +1,9 @@
 /*
  * own_device.h - a student's kernel on CUDA or OpenCL, after the model has seen it.
  *
- * Three processes: the one that is shut and has the kernel on the model asks, through a page of memory that all
- * share; the command's own looks on, and ends what does not end; and one runs the kernel on the device. What
- * the first has written is not to be trusted.
+ * Three processes share a page of memory. The sandboxed one, which has run the kernel on the model, writes a question.
+ * The command's own process answers: it starts the third one, which runs the kernel on the device, and kills it if it
+ * does not end. The sandboxed process may be under the kernel's control, so that its question is checked before use.
  */
 #ifndef TALLY_CLI_OWN_DEVICE_H
 #define TALLY_CLI_OWN_DEVICE_H
@@ -12,7 +12,7 @@
 
 enum { OWN_DEVICE_LENGTHS = 24, OWN_DEVICE_TIMES = 4, OWN_DEVICE_SECONDS = 10 };
 
-/* What is asked. */
+/* The question of the sandboxed process. */
 struct own_question {
     struct own_host host;
     struct own_host timed; /* for the times: perhaps in other blocks */
@@ -39,7 +39,7 @@ struct own_time {
         tally; /* NaN: not measured. The roof is that of the rungs' run. */
 };
 
-/* What is answered. */
+/* The answer of the command's process. */
 struct own_answer {
     char device[64], name[128];
     char why[700]; /* why it was not run, or not to the end; "" */
@@ -54,14 +54,15 @@ struct own_page {
     struct own_answer answer;
     volatile int asked, answered;
     volatile uint64_t now;          /* the n that runs, or 0 */
-    volatile unsigned long started; /* so many launches */
+    volatile unsigned long started; /* how many launches have started */
 };
 
-/* A page for processes that are forked from this one; NULL without memory. */
+/* Makes a page that processes forked from this one share; NULL without memory. */
 struct own_page *own_page_make(void);
-/* In the process that has the kernel on the model: asks, and waits for the answer. */
+/* Asks, and waits for the answer. Called in the process that has the kernel on the model. */
 void own_device_ask(struct own_page *page);
-/* In the command's process: answers, if something is asked. `text` is for that device. */
+/* Answers, if something is asked. Called in the command's process. `text` has the kernel's text for each kind of
+ * device. */
 void own_device_answer(struct own_page *page, const char *device, const struct own_text *text,
                        const struct own_function *kernel, const char *file,
                        const struct own_options *options);

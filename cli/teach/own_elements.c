@@ -78,7 +78,7 @@ bool own_data_suits(enum own_data data, tally_op op, tally_type type) {
     }
 }
 
-/* A hash of 64 bits (the finalizer of SplitMix64). */
+/* Returns a hash of 64 bits (the finalizer of SplitMix64). */
 static uint64_t hash(uint64_t x) {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -103,8 +103,9 @@ static int64_t small(tally_op op, tally_type type, uint64_t i) {
     }
 }
 
-/* A factor. All but some 24 of n are 1 or -1; of these at most six have a mantissa, of `bits` bits, so that products in
- * any order are exact. */
+/* Returns a factor. All but at most 24 of n are 1 or -1, and most of these are powers of two. Products in any order are
+ * exact: six factors are 1.5, and 3^6 has 10 bits; or three are 1 + 2^-7, and 129^3 has 22 bits (1 + 2^-16 for doubles,
+ * 49 bits). */
 static double factor(enum own_data data, tally_type type, uint64_t i, uint64_t n, uint64_t h) {
     const uint64_t apart = n / 24 + 1;
     const double sign = data == OWN_NEGATIVE || (data != OWN_WIDTH && h & 1) ? -1 : 1;
@@ -115,7 +116,8 @@ static double factor(enum own_data data, tally_type type, uint64_t i, uint64_t n
     return sign * (k % 2 ? 2 : 0.5 + (data != OWN_FRACTIONS) * 1.5);
 }
 
-/* A term of a sum. Sums of absolute values stay below 2^24 of the terms' unit for floats, 2^53 for doubles. */
+/* Returns a term of a sum, a multiple of some unit. For n up to FEW (own_judge.c) the absolute values add up to less
+ * than 2^24 units for floats and 2^53 for doubles. So sums are exact in every order, but for OWN_SPREAD. */
 static double term(enum own_data data, tally_type type, uint64_t n, uint64_t h) {
     const double sign = h >> 63 ? -1 : 1;
     const int bits = type == TALLY_F64 ? 50 : 21;
@@ -137,7 +139,7 @@ static double term(enum own_data data, tally_type type, uint64_t n, uint64_t h) 
     }
 }
 
-/* A candidate for the least or the greatest. */
+/* Returns an element for min or max. */
 static double candidate(enum own_data data, tally_type type, uint64_t h) {
     const double sign = h >> 63 ? -1 : 1;
     const double far = type == TALLY_F64 ? 1e300 : 1e37;
@@ -166,7 +168,7 @@ static int64_t whole_number(enum own_data data, tally_op op, tally_type type, ui
     const int64_t sign = h >> 63 ? -1 : 1;
     const uint64_t all = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
     const bool is_extreme = op == TALLY_MIN || op == TALLY_MAX;
-    if (op == TALLY_OR || op == TALLY_AND) { /* each bit is one element's */
+    if (op == TALLY_OR || op == TALLY_AND) { /* one element alone decides each bit */
         uint64_t mine = 0;
         for (unsigned b = 0; b < 8 * tally_type_size(type); b++)
             if (i == hash(b * 7 + n) % n) mine |= UINT64_C(1) << b;
@@ -212,7 +214,9 @@ static struct own_number datum(const struct own_session *s, enum own_data data, 
     return v;
 }
 
-/* Returns element i of the second array: a power of two, so that a product has no more bits than its other factor. */
+/* Returns element i of the second array. It is 1 for OWN_ONES and OWN_UNIT, and 1 to 3 for OWN_DATA. Else integers are
+ * 1 to 3, with a sign if the type has one. Floats are powers of two, with a sign, so that a product has no more bits
+ * than its other factor. */
 static struct own_number second_datum(tally_type type, enum own_data data, uint64_t i) {
     static const double floats[] = {1, -1, 2, 0.5};
     struct own_number v = {1, 1};
@@ -229,8 +233,8 @@ static struct own_number one(int64_t whole) {
 
 void own_fill(const struct own_session *s, void *x, uint64_t n, int data, uint64_t unit) {
     const tally_type type = s->kernel->is.type;
-    const uint64_t few =
-        n >> 20; /* of so many elements one is not 0: the sum is an exact float still */
+    /* In a long array about one element in `few` is not 0, so that the sum is an exact float. */
+    const uint64_t few = n >> 20;
     const bool thin = s->op == TALLY_SUM && data == OWN_DATA && few > 1;
     for (uint64_t i = 0; i < n; i++)
         own_put(type, x, i,

@@ -19,8 +19,9 @@ enum { N_MOST = 1 << 20, LADDER_BLOCK = 256 };
 
 /* ---- Running ---- */
 
-/* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. Behind a fault,
- * such as a value that is read before it is written, a sum says nothing of that. */
+/* Counts how often the kernel's sum has each element, for the least n that is wrong: one run for each element, in which
+ * it is 1 and the others are 0. After a fault, such as a value that is read before it is written, a sum says nothing of
+ * that, and no counts are kept. */
 static bool count_elements(struct own_report *r) {
     struct own_run run;
     uint64_t n = 0;
@@ -54,7 +55,8 @@ static double distance(const tally_ladder_counts *a, const tally_ladder_counts *
            apart(a->bytes_written, b->bytes_written);
 }
 
-/* The rungs run with the same n and block, and the CPU finishes for them, as for the kernel. */
+/* Finds the rung whose counts are nearest to the kernel's. The rungs run with the same n and block, and the CPU
+ * finishes for them, as for the kernel. */
 static bool find_nearest(struct own_report *r) {
     struct ladder_options o = r->e->options;
     double best = INFINITY;
@@ -103,7 +105,7 @@ static void fill_question(struct own_question *q, const struct own_session *s,
     q->block = s->block;
 }
 
-/* What the device is to be asked: fewer lengths than the model, and longer ones. */
+/* Asks the device about fewer lengths than the model, and about longer ones. */
 static void ask(struct own_report *r) {
     struct own_question *q = &r->page->question;
     const uint64_t most = own_host_most(&r->j.host), s = r->j.host.segment;
@@ -141,7 +143,7 @@ static void ask(struct own_report *r) {
 
 /* ---- The command ---- */
 
-/* Which n and block are shown: as `tally explain` shows a rung. */
+/* Chooses the n and the block that are shown, as `tally explain` does for a rung. */
 static bool choose_main(struct own_report *r) {
     struct explanation *e = r->e;
     const struct own_host *h = &r->j.host;
@@ -180,7 +182,7 @@ static bool choose_main(struct own_report *r) {
     return true;
 }
 
-/* A kernel that takes no n is shown for a length that it is for. */
+/* Chooses the length that is shown for a kernel that takes no n: one that it is right for. */
 static void choose_length(struct own_report *r) {
     struct explanation *e = r->e;
     const struct own_host *h = &r->main;
@@ -217,7 +219,7 @@ static bool watch(struct own_report *r) {
     return true;
 }
 
-/* What is wrong with the launch that is drawn stands below the picture. */
+/* Draws the launch, and writes below the picture what is wrong with it. */
 static int draw(struct own_report *r) {
     struct explanation *e = r->e;
     char idea[700];
@@ -252,14 +254,14 @@ static bool is_wrong_there(const struct own_answer *a) {
     return wrong;
 }
 
-/* The status of a report that was written. */
+/* Returns the exit status: the verdict, or OWN_NOT_JUDGED if the report could not be written. */
 static int verdict_of(const struct own_report *r, int written) {
     return written == STATUS_OK ? r->j.status : OWN_NOT_JUDGED;
 }
 
 /* ---- Neighbours ---- */
 
-/* The first value that is of elements which do not follow each other: bit i is element i. */
+/* The first value found whose elements do not follow each other. Bit i of `elements` is element i. */
 struct apart {
     uint64_t elements;
     unsigned line;
@@ -290,7 +292,7 @@ static void find_apart(void *context, const tally_ladder_step *step) {
     }
 }
 
-/* A right kernel that combines elements which are no neighbours is no repair where the lesson is about their order. */
+/* Makes the verdict wrong if the kernel combines elements that are no neighbours, for a lesson about their order. */
 static void hold_against_order(struct own_report *r) {
     static const uint64_t lengths[] = {16, 13};
     struct own_session with = r->session;
@@ -318,7 +320,7 @@ static void hold_against_order(struct own_report *r) {
     }
 }
 
-/* A right kernel that does more of something than the lesson asks for is no repair. */
+/* Makes the verdict wrong if the kernel does more of something than the lesson's goal allows. */
 static void hold_against_goal(struct own_report *r) {
     const struct explain_goal *g = r->e->goal;
     uint64_t count;
@@ -337,8 +339,8 @@ static void hold_against_goal(struct own_report *r) {
              r->run.n, r->run.block, each, g->what, g->most);
 }
 
-/* Gives a kernel that uses threadIdx.y, and for which no block is asked, one of two dimensions: a shared array's, or the square
- * of a number that the text defines. */
+/* Chooses a block of two dimensions for a kernel that uses threadIdx.y, unless the options give a block: the shape of a
+ * shared array, or the square of a number that the text defines. */
 static void choose_shape(struct own_report *r) {
     const struct own_kernel *k = r->kernel;
     unsigned side = 16;
@@ -426,7 +428,7 @@ bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
                       kernel->file, kernel->name, most),
                false;
     if (!own_host_run(&session, &host, o->n, OWN_DATA, 0, NULL, NULL, &run)) return false;
-    /* With the rungs' block, where the kernel is as good with that. */
+    /* Take the rungs' block if the kernel is as good with it. */
     struct own_host same;
     struct own_run other;
     if (!session.block && !kernel->block_count &&

@@ -71,7 +71,7 @@ static size_t shared_for(const struct own_session *s, unsigned per_thread, unsig
     return (size_t)per_thread * block * tally_type_size(s->kernel->is.type);
 }
 
-/* The result, from where the host finds it: combined by `op` where there are several values. */
+/* Returns the result as the host finds it: one value, or several that it combines by `op`. */
 static struct own_number result_of(const struct own_session *s, const struct own_host *h,
                                    tally_op op, const void *input, const void *output,
                                    const struct own_run *r) {
@@ -91,7 +91,7 @@ static void note_looks(const struct own_session *s, const struct own_host *h, co
         if (own_looks_like(s, (enum own_looks)k, got, x, r->n)) r->looks |= 1u << k;
 }
 
-/* Takes the result, and holds it against the right one. */
+/* Compares the result with the right one, and notes both in *r. */
 static void judge(const struct own_session *s, const struct own_host *h, const void *x,
                   const void *y, int data, const void *input, const void *output,
                   struct own_run *r) {
@@ -106,7 +106,9 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
         if (v < r->least) r->least = v;
         if (v > r->greatest) r->greatest = v;
     }
-    /* n - 1 roundings, each of a partial sum that is at most the sum of the sizes; and the result's own. */
+    /* n - 1 roundings of partial sums and one of the result, each at most u * sizes: so n * u * sizes. sizes is at
+     * least the sum of the terms' magnitudes, as |y| is at most 2. The factor 1.001 leaves room for terms of order
+     * u^2. */
     if (data == OWN_SPREAD)
         r->bound = (double)r->n * (type == TALLY_F32 ? 0x1p-24 : 0x1p-53) * sizes * 1.001;
     r->value = got.real;
@@ -124,8 +126,8 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
     }
 }
 
-/* Returns how many basic blocks a warp may run between two barriers until it is taken for endless: a kernel that compares every
- * element with every other ends. */
+/* Returns how many basic blocks a warp may run between two barriers before it is taken for endless. 4 n^2, at most
+ * 2^25, let a kernel end that compares every element with every other. */
 static uint64_t patience_for(const struct own_host *h, uint64_t n) {
     const uint64_t pairs = n < 2900 ? 4 * n * n : UINT64_C(1) << 25;
     return (1 << 16) + 16 * n + (h->seems_endless ? 0 : pairs);
@@ -156,7 +158,7 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
                            : tally_own_run(s->kernel->own, 0, &how, on_step, context, input, output,
                                            &r->result)) == TALLY_OK;
         if (s->work) *s->work += r->result.work;
-        if (s->program) r->result.written = 1; /* nobody sees there what it writes */
+        if (s->program) r->result.written = 1; /* a device does not tell what the kernel writes */
         if (good)
             judge(s, h, x, y, data, input, output, r);
         else if (s->work && r->result.work > OWN_WORK)
@@ -195,7 +197,8 @@ static void far_block(struct far *f, uint64_t block, uint64_t grid) {
     f->windows.block_count++;
 }
 
-/* Adds elements that are there, behind those that are; a window that touches the last one makes it longer. */
+/* Adds a window of `count` elements from `start` on, behind the others. A window that touches the last one makes that
+ * longer. Returns false if there are too many windows. */
 static bool far_window(struct far *f, uint64_t start, uint64_t count) {
     const size_t k = f->windows.windows;
     if (start >= f->windows.n) return true;
@@ -327,7 +330,7 @@ bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, uns
 
 /* ---- Finding the launch ---- */
 
-/* A launch of two blocks over more elements than they should need, to see which they touch. */
+/* Launches two blocks over more elements than they should need, to see which they touch. */
 static bool probe(const struct own_session *s, unsigned block, unsigned shared_per_thread,
                   tally_own_result *out) {
     const uint64_t n = 64 * (uint64_t)block;
@@ -358,13 +361,14 @@ static void read_probe(const tally_own_result *p, unsigned block, struct own_hos
     } else if (second || !p->last[0]) {
         h->form = OWN_ONE_BLOCK;
         h->per_thread = 2;
-    } else { /* it came to no second block: its first is all there is to see */
+    } else { /* block 1 touched nothing, so that only block 0 shows the segment */
         h->segment = p->last[0] - p->first[0];
         if (h->segment > 2 * (uint64_t)block) h->segment = 2 * (uint64_t)block;
     }
 }
 
-/* How well a launch does: right and without a fault is 3, right is 2, without a fault is 1. */
+/* Returns how well a launch does: right and without a fault is 3, right is 2, without a fault is 1, neither is 0; -1 if
+ * it did not run. */
 static int try(const struct own_session *s, struct own_host *h, uint64_t n) {
     struct own_run r;
     if (!own_host_run(s, h, n, OWN_DATA, 0, NULL, NULL, &r)) return -1;
@@ -373,7 +377,7 @@ static int try(const struct own_session *s, struct own_host *h, uint64_t n) {
     return 2 * r.is_right + (r.result.fault == TALLY_OWN_RIGHT);
 }
 
-/* Of one block: n/2 threads, n threads, or always as many. */
+/* Finds the best launch of one block: n / 2 threads, n threads, or always as many. Returns how well it does. */
 static int find_one_block(const struct own_session *s, struct own_host *h) {
     static const unsigned per_thread[] = {2, 1, 0};
     int best = -2;
@@ -398,7 +402,7 @@ static int find_one_block(const struct own_session *s, struct own_host *h) {
     return best;
 }
 
-/* The best launch with blocks of that many threads, and how well it does. */
+/* Finds the best launch with blocks of `block` threads. Returns how well it does. */
 static int find_at(const struct own_session *s, unsigned block, unsigned shared_per_thread,
                    struct own_host *out) {
     tally_own_result seen;
@@ -426,7 +430,7 @@ bool own_host_at(const struct own_session *s, unsigned block, const struct own_h
     return out->form == like->form;
 }
 
-/* Returns whether several blocks make it wrong by what they do to each other, and no missing fence does. */
+/* Returns whether several blocks make the kernel wrong because they disturb each other, and not for want of a fence. */
 static bool is_wrong_by_blocks(const struct own_session *s, const struct own_host *h) {
     const uint64_t n = h->form == OWN_SEGMENTS ? 2 * h->segment : 16 * (uint64_t)h->block;
     struct own_run r;
@@ -441,7 +445,8 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
     if (s->block) {
         blocks[count++] = s->block;
     } else {
-        /* A number below 32 is seldom a block, and an array of 1024 is as often for the largest block there is. */
+        /* A number below 32 is seldom a block. An array of 1024 is often made for any block, as that is the largest
+         * one. */
         for (size_t i = 0; i < s->kernel->block_count; i++)
             if (s->kernel->blocks[i] >= 32 && s->kernel->blocks[i] < BLOCK_MAX)
                 blocks[count++] = s->kernel->blocks[i];
@@ -460,7 +465,8 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
             best = score;
             *out = trial;
         }
-    /* Several blocks make it wrong: one that walks the whole array may make it right, or leave another fault alone. */
+    /* If several blocks make it wrong, one that walks the whole array may make it right, or leave only another
+     * fault. */
     const bool may_be_one = best >= 0 && best < 3 && !s->options->grid &&
                             out->form != OWN_ONE_BLOCK && !out->combines &&
                             is_wrong_by_blocks(s, out);
@@ -471,7 +477,8 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
         trial.segment = 0;
         trial.per_thread = 0;
         trial.must_be_one = true;
-        /* One that takes n is to walk an array of any length; one that does not may be for its block's only. */
+        /* A kernel that takes n is to walk an array of any length. One that does not may be for a length that fits its
+         * block only. */
         const int score = s->kernel->is.length ? try(s, &trial, 8 * (uint64_t)trial.block + 5)
                                                : find_one_block(s, &trial);
         if (score <= best) continue;

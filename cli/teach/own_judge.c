@@ -64,8 +64,8 @@ static bool is_wide(const struct own_judgement *j) {
            8192;
 }
 
-/* Small lengths, powers of two and their neighbours; those around the segment's; more segments than a block has threads;
- * more elements than 16 bits count. */
+/* Tries small lengths, powers of two and their neighbours; lengths around the segment's; more segments than a block has
+ * threads; and more elements than 15 and 16 bits count. Returns false if no length could be tried. */
 static bool try_lengths(struct own_judgement *j, uint64_t asked) {
     static const uint64_t for_many_blocks[] = {1, 2, 33, 100, 1000, 1024};
     static const uint64_t always[] = {
@@ -100,7 +100,8 @@ static bool try_lengths(struct own_judgement *j, uint64_t asked) {
 
 /* ---- Right lengths ---- */
 
-/* Chooses right lengths of at most FEW elements, spread over those that are. */
+/* Chooses up to PICKS lengths of at most FEW elements that the kernel is right for, spread over all such. Returns how
+ * many. */
 static size_t pick(const struct own_judgement *j, uint64_t least, uint64_t out[PICKS]) {
     uint64_t right[OWN_LENGTHS_MAX];
     size_t count = 0, picked = 0;
@@ -180,7 +181,7 @@ static void try_looks(struct own_judgement *j) {
     if (!is_wrong) return;
     if (looks == ~0u || !looks) return;
     const int look = __builtin_ctz(looks);
-    j->finding_count = 0; /* which this explains */
+    j->finding_count = 0; /* the operator explains the other findings */
     own_find(j, "operator", "this is %s; you asked for %s", names[look], tally_op_name(s->op));
     struct own_advice *a = &j->findings[0].advice;
     snprintf(a->why, sizeof a->why, "The result is another operator's for every length tried.");
@@ -194,7 +195,7 @@ static void try_looks(struct own_judgement *j) {
 
 /* ---- Blocks ---- */
 
-/* The lengths for another block: those of the pattern. */
+/* Writes the lengths to try with another block: those that the pattern says are right. Returns how many. */
 static size_t lengths_for(const struct own_judgement *j, const struct own_pattern *p,
                           const struct own_host *h, uint64_t out[PICKS + 4]) {
     const uint64_t s = h->segment ? h->segment : 2 * (uint64_t)h->block;
@@ -215,7 +216,7 @@ static size_t lengths_for(const struct own_judgement *j, const struct own_patter
     return count;
 }
 
-/* Tries blocks of so many threads; the run that is wrong is kept. */
+/* Tries blocks of `threads` threads. Keeps the run that is wrong in *wrong. */
 static void try_block(struct own_judgement *j, const struct own_pattern *p, unsigned threads,
                       struct own_run *wrong) {
     struct own_tried_block *t = &j->blocks[j->block_count];
@@ -293,8 +294,8 @@ static bool is_wrong_block(const struct own_tried_block *t) {
     return t->runs && !t->right && !t->leaves_shared && !(t->threads & (t->threads - 1));
 }
 
-/* Several blocks. A block that is too large for a shared array, and one that is no power of two, is only told; and so is
- * every other where the text names a block that is right. */
+/* Tries blocks of several sizes. A wrong result is only mentioned, and is no finding, if the block is too large for a
+ * shared array or is no power of two, or if the text names a block that is right. */
 static void try_blocks(struct own_judgement *j, const struct own_pattern *p) {
     static const unsigned threads[] = {32, 64, 256, 1024, 96};
     const struct own_session *s = j->session;
@@ -397,8 +398,8 @@ static void try_grids(struct own_judgement *j, const struct own_pattern *p) {
     }
 }
 
-/* Two blocks for more elements than they need: what they leave is of no use, but they are to keep to their arrays. The
- * launch was found by such a trial, and a kernel that ended there has shown too little of itself. */
+/* Runs two blocks for more elements than they need. Their result is of no use, but they must keep to their arrays. The
+ * launch was found by such a trial (own_host.c): if a fault ended that one, it has shown too little of the kernel. */
 static void try_few_blocks(struct own_judgement *j) {
     struct own_host h = j->host;
     struct own_run run;
@@ -469,10 +470,11 @@ static void say_verdict(struct own_judgement *j, const struct own_pattern *p) {
     }
 }
 
-/* Notes that results are wrong, and nothing is known that explains it: for which lengths, or what the first of them is. */
+/* Adds a finding if results are wrong and nothing explains it. It tells the first wrong result, unless a rule of the
+ * wrong lengths is known. */
 static void find_lengths(struct own_judgement *j, const struct own_pattern *p) {
     const struct own_tried *first = j->tried;
-    const double unset = 1e37; /* what nothing has set is such a float, or none */
+    const double unset = 1e37; /* an uninitialized float is larger, or NaN: see NEWER_FLAG */
     while (first < j->tried + j->tried_count && first->right)
         first++;
     if (p->is || first == j->tried + j->tried_count)

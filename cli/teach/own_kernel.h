@@ -29,7 +29,7 @@ struct own_options {
     uint64_t seed;         /* of the data and of the order of blocks */
     const char *svg;       /* a file that the kernel's process is to write, or NULL */
     const char *device;    /* to run on after the model; NULL: none */
-    struct own_page *page; /* through which that is asked for (own_device.h) */
+    struct own_page *page; /* the page through which the device is asked (own_device.h) */
     bool is_misused;       /* own_option() has written why */
 };
 
@@ -46,7 +46,7 @@ struct own_kernel {
     bool is_serial;         /* as in own_function */
     bool is_flat;           /* as in own_text */
     unsigned width, height; /* as in own_text */
-    tally_own *own;         /* which holds this kernel alone; in the other process */
+    tally_own *own;         /* the loaded object, with this kernel only; in its own process */
     tally_own_kernel is;
     const char *text; /* the file */
     FILE *svg;        /* open for writing, if that was asked for */

@@ -39,7 +39,8 @@ static is_right *const are[] = {
     [RIGHT_UP_TO] = is_at_most, [RIGHT_POWERS_UP_TO] = is_power_of_two_at_most,
     [RIGHT_ONE] = is_exactly};
 
-/* Returns whether the rule says which lengths are right, n = 1 apart where `but_one` is set. */
+/* Returns whether the right lengths are those of the rule; n = 1 may be an exception where
+ * `but_one` is set. */
 static bool follows(const struct own_judgement *j, enum own_rule rule, uint64_t s, bool but_one) {
     for (size_t i = 0; i < j->tried_count; i++)
         if (j->tried[i].right != are[rule](j->tried[i].n, s) && !(but_one && j->tried[i].n == 1))

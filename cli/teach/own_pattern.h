@@ -1,5 +1,5 @@
 /*
- * own_pattern.h - which lengths a kernel is right for: all, powers of two, multiples of a segment ...
+ * own_pattern.h - the rule of the lengths that a kernel is right for: all, powers of two, multiples of a segment ...
  */
 #ifndef TALLY_CLI_OWN_PATTERN_H
 #define TALLY_CLI_OWN_PATTERN_H
@@ -21,7 +21,7 @@ enum own_rule {
 struct own_pattern {
     enum own_rule is;
     uint64_t s;
-    bool but_one; /* n = 1 apart */
+    bool but_one; /* n = 1 is an exception */
     char words[200];
 };
 

@@ -1,11 +1,13 @@
 /*
  * own_read.c - see own_read.h.
  *
- * The text is never understood as a compiler would: it is cut into declarations at top level, and of these
- * the device's are kept. Within them four things are written otherwise: an array `extern __shared__`
- * loses that word, as it is defined elsewhere; a variable of the device's gets a section; a type that a
- * pointer or a shared array holds becomes own::element_t<type>, whose operators the model sees; and around both arms of
- * `c ? a : b` stands OWN_ARM(), which chooses the type of a number and an element.
+ * This is no parser of C++. The text is cut into declarations at top level, and those of the device are kept. Four
+ * things in them are rewritten:
+ *
+ *   - An array `extern __shared__` loses `__shared__`, as it is defined elsewhere.
+ *   - A variable of the device gets a section.
+ *   - A type that a pointer or a shared array holds becomes own::element_t<type>, whose operators the model sees.
+ *   - OWN_ARM() is put around both arms of `c ? a : b`. It chooses the type if one is a number and one an element.
  */
 #include "teach/own_read.h"
 
@@ -17,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Comments, strings, directives ---- */
-
 /* ---- Directives ---- */
 
 /* Returns whether [from, end) asks which thread it is. */
@@ -28,7 +28,8 @@ static bool numbers_threads(const struct own_source *r, size_t from, size_t end)
            token_is_in(r, from, end, "coalesced_threads");
 }
 
-/* Returns whether a number of that name is about warps or about elements a thread, and no block's. */
+/* Returns whether a name is about warps, or about elements for a thread. Its number is then not the threads of a
+ * block. */
 static bool names_a_warp(const struct own_source *r, struct own_token t) {
     static const char *const words[] = {"warp", "lane", "factor", "coarse", "per", NULL};
     char name[OWN_NAME];
@@ -40,7 +41,7 @@ static bool names_a_warp(const struct own_source *r, struct own_token t) {
     return false;
 }
 
-/* `#define N 256` may be the threads of a block, `#define T int` is a type. */
+/* Notes a macro: `#define N 256` may be the threads of a block, `#define T int` names a type. */
 static void note_define(struct own_source *r, size_t from, size_t end) {
     const struct own_token name = token_next(r, from, end), value = token_next(r, name.to, end);
     if (value.from >= end || value.from == name.to) return;
@@ -50,7 +51,8 @@ static void note_define(struct own_source *r, size_t from, size_t end) {
         hint_block(r, value, end);
 }
 
-/* Directives that choose or define stay; they are no declarations. All others become blanks. */
+/* Keeps the directives that choose or define, and puts blanks for #include, #pragma and the like. Any other directive
+ * is a failure. In r->clean all become blanks, as they are no declarations. */
 static bool read_directives(struct own_source *r, char *why, size_t room, unsigned *line) {
     static const char *const kept[] = {"define", "undef", "if",    "ifdef", "ifndef",
                                        "elif",   "else",  "endif", "error", NULL};
@@ -84,7 +86,7 @@ static bool read_directives(struct own_source *r, char *why, size_t room, unsign
 
 /* ---- Declarations ---- */
 
-/* The name of each parameter: the last word before a comma, a bracket or `=`. */
+/* Notes the name of each parameter: the last word before a comma, a bracket or `=`. */
 static void note_parameters(const struct own_source *r, size_t from, size_t end,
                             struct own_function *out) {
     struct own_token name = {from, from};
@@ -106,7 +108,7 @@ static void note_parameters(const struct own_source *r, size_t from, size_t end,
     }
 }
 
-/* In OpenCL C a kernel's pointers say into which memory. */
+/* Puts `__global` before a kernel's pointers: OpenCL C must know the memory that they point to. */
 static void place_parameters(struct own_source *r, size_t from, size_t end) {
     for (size_t start = from; start < end;) {
         const size_t to = token_find(r, start, end, ",").from;
@@ -152,7 +154,7 @@ static bool names_a_block(const struct own_source *r, struct own_token t) {
     return false;
 }
 
-/* Returns whether a template's type is called as functors are, and not as elements. */
+/* Returns whether the name of a template's type is one for elements, and not one for a functor, such as Op. */
 static bool is_element(const struct own_source *r, struct own_token name) {
     static const char *const words[] = {"op", "fun", "reduc", "combine", "oper", "fn", NULL};
     char text[OWN_NAME];
@@ -184,8 +186,9 @@ static bool is_used_as_block(const struct own_source *r, struct own_token name, 
     return false;
 }
 
-/* Writes what a template's parameter is taken to be: a type the elements', a number the block's threads, a flag false, and
- * whatever has a value by default that. Returns false where nobody knows. */
+/* Writes the argument for a template's parameter: the elements' type or a functor for a type, a block's threads for a
+ * number, false for a flag. A default value is taken instead, except for the type of elements. Returns false if none of
+ * these fits. */
 static bool take_parameter(const struct own_source *r, const struct parameter *p, size_t body,
                            char text[OWN_NAME]) {
     const bool is_functor = p->is_type && !is_element(r, p->name);
@@ -203,7 +206,8 @@ static bool take_parameter(const struct own_source *r, const struct parameter *p
     return word || p->value.from < p->value.to;
 }
 
-/* The template whose parameters' bracket opens at `open`. */
+/* Notes the arguments of the template whose parameters begin with the bracket at `open`. Returns false, and writes
+ * `why`, if one is not known. */
 static bool note_template(struct own_source *r, size_t open, size_t body, struct own_function *k,
                           char *why, size_t room) {
     const size_t close = token_past_closing(r, open, body) - 1;
@@ -259,9 +263,9 @@ static bool note_kernel(struct own_source *r, size_t from, size_t body, char *wh
            note_template(r, token_next(r, first.to, body).from, body, k, why, room);
 }
 
-/* On a device a template is written for what its parameters are taken to be: OpenCL C has no templates, and a kernel
- * of CUDA's has then the name that it is called by. A type gets its name before the text; a number, and a flag,
- * within the kernel. Other functions of CUDA's stay templates. */
+/* Replaces a template, for a device, by a function with the arguments of take_parameter(). OpenCL C has no templates. A
+ * kernel of CUDA's becomes extern "C", so that its name finds it. A type gets its name before the text (own_device.c),
+ * a number or a flag within the kernel. Other functions of CUDA's stay templates. */
 static void drop_template(struct own_source *r, size_t from, size_t end, bool is_kernel) {
     const struct own_token first = token_next(r, from, end), open = token_next(r, first.to, end);
     char values[sizeof r->edits->text] = "";
@@ -289,7 +293,7 @@ static void drop_template(struct own_source *r, size_t from, size_t end, bool is
     reader_edit(r, FOR_OPENCL, first.from, close, "%s", "");
 }
 
-/* Words that are for the lanes of a warp. */
+/* Notes the first word that is for the lanes of a warp, such as __shfl_down_sync, and its line. */
 static void note_warp_words(struct own_source *r, size_t from, size_t end) {
     static const char *const words[] = {"__shfl",     "__syncwarp",   "__ballot",  "__any_sync",
                                         "__all_sync", "__activemask", "__reduce_", "__match_"};
@@ -302,7 +306,7 @@ static void note_warp_words(struct own_source *r, size_t from, size_t end) {
             }
 }
 
-/* Names of types: typedef int T; using T = int; template <typename T>. */
+/* Notes the names of types: typedef int T; using T = int; template <typename T>. */
 static void note_types(struct own_source *r, size_t from, size_t end) {
     for (struct own_token t = token_next(r, from, end); t.from < end; t = token_next(r, t.to, end))
         if (token_is(r, t, "typename") || token_is(r, t, "class"))
@@ -400,7 +404,7 @@ static const struct {
     {"barrier", "is of cuda::std, which is not here; __syncthreads() is"},
 };
 
-/* Looks in a kept declaration for a word that is not here. */
+/* Returns whether a kept declaration has a word that is not here. If so, writes `why` and its line. */
 static bool find_absent(const struct own_source *r, size_t from, size_t end, char *why, size_t room,
                         unsigned *line) {
     struct own_token before = {from, from}, earlier = before;
@@ -530,7 +534,7 @@ static bool read_declaration(struct own_source *r, size_t from, size_t head, siz
     return true;
 }
 
-/* Cuts [from, end) into declarations. */
+/* Cuts the text into declarations, and reads each of them. */
 static bool read_declarations(struct own_source *r, char *why, size_t room, unsigned *line) {
     size_t from = 0, head = 0;
     for (size_t i = 0; i < r->length; i++) {
@@ -584,7 +588,7 @@ static int by_place(const void *a, const void *b) {
            (x->to < y->to); /* an insertion stands before what is replaced there */
 }
 
-/* The file with the edits that are for one reader. */
+/* Returns the file with the edits that are for one reader; NULL without memory. */
 static char *write_text(const struct own_source *r, unsigned whom) {
     char *text = malloc(r->length + r->edit_count * sizeof r->edits->text + 1);
     size_t at = 0, length = 0;

@@ -1,4 +1,4 @@
-/* own_report.c - what is said of a student's kernel, as text: see own_report.h. */
+/* own_report.c - the report on a student's kernel as text: see own_report.h. */
 #include "teach/own_report.h"
 
 #include "common/message.h"

@@ -1,5 +1,5 @@
 /*
- * own_report.h - what `tally explain --kernel` says of a student's kernel, as text or as JSON.
+ * own_report.h - the report of `tally explain --kernel` on a student's kernel, as text or as JSON.
  */
 #ifndef TALLY_CLI_OWN_REPORT_H
 #define TALLY_CLI_OWN_REPORT_H
@@ -20,13 +20,13 @@ struct own_report {
     struct own_host main; /* for the launch that is shown */
     struct own_run run;
     char host_words[OWN_LAUNCH_WORDS];
-    uint64_t miscounted_n;     /* the n that the following is about; 0: none */
-    int times[MISCOUNTED_MAX]; /* how often each element is counted */
+    uint64_t miscounted_n;     /* the n for which elements were counted; 0: none */
+    int times[MISCOUNTED_MAX]; /* how often the sum has each element */
     tally_ladder_row nearest;
     struct own_page *page; /* where a device is asked, or NULL */
 };
 
-/* Print it; the status of the command's output. */
+/* Print the report, and return the status of the command's output. */
 int own_report_print(const struct own_report *r);
 int own_report_json(const struct own_report *r);
 /* Writes what is reduced: "sum", or "sum of products a[i] * b[i] (dot)". Returns text. */

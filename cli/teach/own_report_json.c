@@ -1,4 +1,4 @@
-/* own_report_json.c - what is said of a student's kernel, as JSON: see own_report.h. */
+/* own_report_json.c - the report on a student's kernel as JSON: see own_report.h. */
 #include "teach/own_report.h"
 
 #include "common/json.h"

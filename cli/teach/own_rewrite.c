@@ -9,7 +9,7 @@
 
 /* ---- Arms ---- */
 
-/* The end of the arm of a `?` that begins at `from`: its `:`, or what ends the expression. */
+/* Returns the end of the arm of a `?` that begins at `from`: its `:`, or what ends the expression. */
 static size_t end_of_arm(const struct own_source *r, size_t from, size_t end, bool is_first) {
     int depth = 0, inner = 0;
     for (size_t i = from; i < end; i++) {
@@ -25,7 +25,8 @@ static size_t end_of_arm(const struct own_source *r, size_t from, size_t end, bo
     return end;
 }
 
-/* Puts OWN_ARM() around an arm. A single number of digits has its type anyhow, and may be a pointer's 0. */
+/* Puts OWN_ARM() around an arm, unless that is a single number: a number has its type without it, and 0 may be a
+ * pointer. */
 static void wrap_arm(struct own_source *r, size_t from, size_t end) {
     const struct own_token first = token_next(r, from, end);
     if (first.from == end || token_next(r, first.to, end).from < end ||
@@ -35,7 +36,8 @@ static void wrap_arm(struct own_source *r, size_t from, size_t end) {
     }
 }
 
-/* The name that ends before `end`, behind blanks and brackets that close; it is empty where there is none. */
+/* Returns the name that ends before `end`, without blanks and closing brackets behind it. It is empty if there is
+ * none. */
 static struct own_token name_before(const struct own_source *r, size_t from, size_t end) {
     while (end > from && (isspace((unsigned char)r->clean[end - 1]) || r->clean[end - 1] == ')'))
         end--;
@@ -50,8 +52,8 @@ static bool is_same(const struct own_source *r, struct own_token a, struct own_t
            memcmp(r->clean + a.from, r->clean + b.from, a.to - a.from) == 0;
 }
 
-/* Returns whether `a > b ? a : b` stands around the mark: one of two variables, which are of one type or plain. C++ chooses the
- * place of one without a branch. */
+/* Returns whether the `?` at `mark` is that of `a > b ? a : b`, with the same two names. These have one type, or are
+ * plain numbers. Without OWN_ARM(), C++ then chooses one of two places without a branch. */
 static bool is_extreme(const struct own_source *r, size_t from, struct own_token mark, size_t colon,
                        size_t end) {
     const struct own_token first = token_next(r, mark.to, colon),
@@ -81,8 +83,8 @@ void rewrite_arms(struct own_source *r, size_t from, size_t end, bool is_macro) 
 
 /* ---- Types ---- */
 
-/* The end of the type that begins at token t: `unsigned int`, or a name that the text defines. t.from where
- * none begins. */
+/* Returns the end of the type that begins at token t: `unsigned int`, or a name that the text defines; t.from if none
+ * does. */
 static size_t end_of_type(const struct own_source *r, struct own_token t, size_t end) {
     if (reader_has_type(r, t)) return t.to;
     size_t last = t.from;
@@ -93,7 +95,7 @@ static size_t end_of_type(const struct own_source *r, struct own_token t, size_t
     return last;
 }
 
-/* Wraps the type at t where it is an element's. Returns where to go on. */
+/* Puts own::element_t<> around the type at t if it is an element's. Returns the place behind the type. */
 static size_t wrap_type(struct own_source *r, struct own_token t, size_t end, bool is_shared) {
     char type[OWN_NAME] = "";
     const size_t last = end_of_type(r, t, end);
@@ -118,8 +120,8 @@ static void note_dynamic(struct own_source *r, struct own_token name) {
     if (i < OWN_DYNAMIC_MAX) token_copy(r, name, r->out->dynamic[i]);
 }
 
-/* `extern __shared__ T name[]`: the model's is defined elsewhere; a device's has the size that the launch would
- * give, OWN_DYNAMIC bytes. */
+/* Edits `extern __shared__ T name[]`. The model's array is defined elsewhere (own.c). A device's array gets the size
+ * that the launch would give, OWN_DYNAMIC bytes. */
 static void edit_dynamic(struct own_source *r, struct own_token word, struct own_token shared,
                          size_t end) {
     const struct own_token open = token_find(r, shared.to, end, "[");
@@ -164,8 +166,8 @@ void rewrite_for_opencl(struct own_source *r, size_t from, size_t end) {
     }
 }
 
-/* `__shared__ S a[8], b;`: the model's have an initializer, so that C++ sets them before the program runs and not at a
- * thread's first call, whatever S is. */
+/* Edits `__shared__ S a[8], b;`. The model's arrays get an initializer, so that C++ sets them before the program runs,
+ * and not at a thread's first call, whatever S is. */
 static void edit_shared(struct own_source *r, size_t from, size_t end) {
     for (struct own_token t = token_next(r, from, end); t.from < end;
          t = token_next(r, t.to, end)) {
@@ -177,7 +179,8 @@ static void edit_shared(struct own_source *r, size_t from, size_t end) {
     }
 }
 
-/* Has the lambda whose `[` is at `open` put into the kernel, where the model sees each of its accesses. */
+/* Makes the lambda whose `[` is at `open` a part of the kernel (always_inline), where the model sees each of its
+ * accesses. */
 static void inline_lambda(struct own_source *r, size_t open, size_t end) {
     struct own_token t = token_next(r, token_past_closing(r, open, end), end);
     while (t.from < end && (token_is(r, t, "__device__") || token_is(r, t, "__host__")))

@@ -1,8 +1,8 @@
 /*
  * own_sandbox.c - see own_sandbox.h.
  *
- * Linux only: seccomp with a filter that lists what is allowed; everything else fails with EPERM. A
- * sanitizer needs more of the system than that, so that a build with one goes without.
+ * Linux only: seccomp with a filter that lists the system calls that are allowed; all others fail
+ * with EPERM. A sanitizer needs more calls than these, so that a build with one has no filter.
  */
 #include "teach/own_sandbox.h"
 

@@ -1,12 +1,13 @@
 /*
- * own_sandbox.h - what a process may do that runs somebody else's code.
+ * own_sandbox.h - limits for a process that runs somebody else's code.
  */
 #ifndef TALLY_CLI_OWN_SANDBOX_H
 #define TALLY_CLI_OWN_SANDBOX_H
 
 #include <stdbool.h>
 
-/* Limits for this process from now on, and for those it starts: processor time, memory, size of a file. */
+/* Limits processor time (to `seconds`), memory and the size of files, for this process from now on and for those it
+ * starts. */
 void own_limit(unsigned seconds);
 
 /* From now on this process can compute, ask for memory, write to what is open and end. It opens no file,

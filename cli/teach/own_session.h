@@ -17,8 +17,8 @@ struct own_session {
     unsigned order;             /* of the blocks; see tally_own_launch */
     bool keeps;                 /* variables keep what the launch before left */
     tally_own_program *program; /* on a device that has a time; NULL: on the model */
-    unsigned repeats;           /* there */
-    uint64_t *work;             /* to which each run adds its own, or NULL */
+    unsigned repeats;           /* launches for one time on that device */
+    uint64_t *work;             /* the sum to which each run adds its work, or NULL */
 };
 
 /* Limits of a verdict's work, in basic blocks that lanes run, so that no verdict depends on the speed of the machine: one

@@ -1,5 +1,6 @@
 /*
- * own_text.h - from a student's CUDA C to a C++ text that g++ compiles for the model, and to texts for devices.
+ * own_text.h - a student's CUDA C after reading: as C++ for the model, as texts for devices, and facts about its
+ * kernels.
  */
 #ifndef TALLY_CLI_OWN_TEXT_H
 #define TALLY_CLI_OWN_TEXT_H
@@ -19,14 +20,14 @@ struct own_function {
     char name[OWN_NAME];
     char parameters[256]; /* their names, with commas between them */
     unsigned line;
-    char arguments[200]; /* what its template's parameters are taken to be; "" where it is none */
+    char arguments[200]; /* the arguments of its template; "" where it is none */
     bool takes_block;    /* one of them is the threads of a block */
     bool is_serial;      /* it does not ask which thread it is: it may be one thread's */
 };
 
-/* Where the text of a kernel, or what is made of it, names the threads of its block. */
+/* The constant for the threads of a block, as a template's argument; it is defined before the text. */
 #define OWN_THREADS "OWN_THREADS"
-/* And where it names a functor that whoever compiles it chooses. */
+/* The macro for a functor, as a template's argument; own.c chooses the functor. */
 #define OWN_FUNCTOR "OWN_FUNCTOR"
 
 /* A class with an operator(). */
@@ -35,7 +36,7 @@ struct own_functor {
     bool is_template;
 };
 
-/* Whom a text is for. */
+/* The readers of a text: the model's compiler, and those of CUDA and OpenCL. */
 enum own_reader { OWN_MODEL, OWN_CUDA, OWN_OPENCL, OWN_READERS };
 
 struct own_text {

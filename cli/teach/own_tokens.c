@@ -22,7 +22,7 @@ bool line_goes_on(const char *s, size_t i) {
     return i > 0 && s[i - 1] == '\\';
 }
 
-/* The end of the comment that begins at i; i where none does. */
+/* Returns the end of the comment that begins at i; i if none does. */
 static size_t skip_comment(const char *s, size_t i, size_t length) {
     if (s[i] != '/' || i + 1 >= length) return i;
     if (s[i + 1] == '/') {
@@ -36,7 +36,8 @@ static size_t skip_comment(const char *s, size_t i, size_t length) {
     return i + 2 < length ? i + 2 : length;
 }
 
-/* The same of a string or character. It ends with its line, at the latest. */
+/* Returns the end of the string or character that begins at i; i if none does. It ends with its
+ * line, at the latest. */
 static size_t skip_literal(const char *s, size_t i, size_t length) {
     const char quote = s[i];
     if (quote != '"' && quote != '\'') return i;
@@ -49,7 +50,7 @@ bool is_of_name(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* `1'000` is a number, and not the start of a character. */
+/* Returns whether the ' at i stands within a number, such as 1'000, and begins no character. */
 static bool is_digit_separator(const char *s, size_t i) {
     return s[i] == '\'' && i > 0 && isalnum((unsigned char)s[i - 1]);
 }

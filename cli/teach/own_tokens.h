@@ -8,7 +8,7 @@
 
 enum { EDITS_MAX = 4096, TYPES_MAX = 32 };
 
-/* For whom an edit is: bits. */
+/* The readers that an edit is for, as bits. */
 enum { FOR_MODEL = 1 << OWN_MODEL, FOR_CUDA = 1 << OWN_CUDA, FOR_OPENCL = 1 << OWN_OPENCL };
 enum { FOR_DEVICES = FOR_CUDA | FOR_OPENCL };
 
@@ -45,7 +45,7 @@ void reader_blank(char *text, size_t from, size_t to);
 unsigned reader_line(const struct own_source *r, size_t at);
 /* Returns whether the line goes on after its end at i: a backslash, and perhaps blanks, stand before it. */
 bool line_goes_on(const char *s, size_t i);
-/* Notes a type that the text defines; and whether it has done so. */
+/* Note a type that the text defines, and return whether a type has been noted. */
 void reader_add_type(struct own_source *r, struct own_token t);
 bool reader_has_type(const struct own_source *r, struct own_token t);
 /* Replaces [from, to) of the file by `text` in that format, in the texts for `whom`. */

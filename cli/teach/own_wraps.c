@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Runs some blocks of a launch for about `about` elements; a grid that walks the array has about `threads`. The last round
- * has half a segment, so that it is block 0's, whoever is given what is left over. */
+/* Runs some blocks of a launch for about `about` elements. In a grid that walks the array, a round has about `threads`
+ * elements. The last round has half a segment, so that it is block 0's, however the kernel divides the elements that
+ * are left over. */
 static bool try_far_length(const struct own_judgement *j, uint64_t about, uint64_t threads,
                            struct own_run *run) {
     const struct own_host *h = &j->host;
@@ -15,15 +16,15 @@ static bool try_far_length(const struct own_judgement *j, uint64_t about, uint64
            own_host_far(j->session, h, about / round * round + s / 2 + 1, (unsigned)grid, run);
 }
 
-/* Lengths at which an int, or an unsigned, wraps: near to the most that the type of n holds, but so far from it that a few
- * rounds of the grid more do not wrap; and one beyond 32 bits. */
+/* Returns a length near to the most that the type of n holds: below 2^31 if n is an int, else below 2^32, where an int
+ * index wraps. It is far enough below that for a few rounds of the grid more not to wrap. */
 static uint64_t far_length(const tally_own_kernel *k) {
     const uint64_t one = 1;
     return k->length_type == TALLY_I32 ? (one << 30) + (one << 28) : (one << 31) + (one << 29);
 }
 #define BEYOND_32_BITS ((UINT64_C(1) << 32) + (UINT64_C(1) << 29))
 
-/* Says what a run for such a length has found; beyond 32 bits it is a note. */
+/* Tells what a run for such a length has found: as a finding or, beyond 32 bits, as a note. */
 static void tell_far(struct own_judgement *j, const struct own_run *run, bool is_note) {
     char values[160];
     own_say_values(run, values);
@@ -37,8 +38,8 @@ static void tell_far(struct own_judgement *j, const struct own_run *run, bool is
                  run->n, what);
 }
 
-/* Runs some blocks of a launch for such a length, on what of the array is theirs. Returns false where that is not known: the
- * same blocks of a short array must be right first. */
+/* Runs some blocks of a launch for such a length, each on its own part of the array. Returns false if these parts are
+ * not known: the same blocks must be right for a short array first. */
 static bool try_windows(struct own_judgement *j, uint64_t about) {
     const uint64_t short_grid = 40, segment = j->host.segment, threads = UINT64_C(1) << 26;
     struct own_run run;
@@ -55,8 +56,8 @@ static bool try_windows(struct own_judgement *j, uint64_t about) {
     return true;
 }
 
-/* The same for one block whose stride is a number of the text, the threads of that block. So many rounds would take too long:
- * the lanes begin a few rounds before the end, or before an int wraps. */
+/* Tries such a length with one block whose stride is a number of the text, the threads of that block. All rounds would
+ * take too long: the lanes begin a few rounds before the end, or before an int wraps. */
 static void try_last_rounds(struct own_judgement *j, uint64_t about) {
     enum { ROUNDS = 8, EARLIER = 64 };
     const unsigned block = j->host.block;
@@ -71,8 +72,8 @@ static void try_last_rounds(struct own_judgement *j, uint64_t about) {
     if (!run.is_right) tell_far(j, &run, false);
 }
 
-/* Runs a warp of some blocks of so many threads that few rounds are left to each: of one block, or of blocks that share the array
- * in another way than by segments. One block, or the blocks that were asked for, are told of more threads than blocks have. The
+/* Tries such a length with one block, or with blocks that divide the array otherwise than by segments. One warp of a
+ * few blocks runs. The blocks are so many, or are told of so many threads, that each thread has few rounds. First the
  * lanes must read their share of a short array, or nothing is known. */
 static void try_shares(struct own_judgement *j, uint64_t about) {
     enum { THREADS = 1 << 21, ROUNDS = 8, SHORT_GRID = 16 };

@@ -1,6 +1,6 @@
 /*
- * own_wraps.h - trials of a student's kernel at lengths at which an index wraps. No memory holds such arrays: some blocks of
- * the launch run, on what of the array is theirs.
+ * own_wraps.h - trials of a student's kernel at lengths at which an index wraps. No memory holds such arrays: some
+ * blocks of the launch run, and only their parts of the array exist.
  */
 #ifndef TALLY_CLI_OWN_WRAPS_H
 #define TALLY_CLI_OWN_WRAPS_H

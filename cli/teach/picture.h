@@ -1,5 +1,5 @@
 /*
- * picture.h - what there is to draw of a kernel's step: rows of elements, and which thread combines which.
+ * picture.h - the contents of a picture of a kernel's steps: rows of elements, and which thread combines which.
  *
  * A strip is a row of elements that lie side by side in one array, or of the lanes' registers. A link goes
  * from a thread to the elements that it combines. picture_text.c and picture_svg.c draw them; picture_fold.c
@@ -48,8 +48,8 @@ struct picture_step {
     size_t strip_count;
     size_t left_out;  /* rows of folded strips that the step does not touch */
     bool applies;     /* some thread applies the operator */
-    unsigned threads; /* so many do */
-    char file[40];    /* the line that does it */
+    unsigned threads; /* threads that apply it */
+    char file[40];    /* the step's line in the kernel's text: see find_line() */
     unsigned line;
     char source[160]; /* its text, cut to fit */
     char memory[640]; /* "read 2 lines of x (0, 1), fewest 2; ..."; "" where there is none */
@@ -76,9 +76,9 @@ void picture_free_strip(struct picture_strip *strip);
 /* Returns how many cells the longest strip has. */
 size_t picture_widest(const struct picture *picture);
 
-/* `tally explain RUNG --draw`: as text, for the terminal's width and its characters. */
+/* Prints the steps' pictures as text, for the terminal's width and its characters: `tally explain RUNG --draw`. */
 int picture_print(const struct explanation *e);
-/* `tally explain RUNG --svg FILE`. */
+/* Writes the steps' pictures to a file as SVG: `tally explain RUNG --svg FILE`. */
 int picture_write_svg(const struct explanation *e, const char *file);
 
 #endif

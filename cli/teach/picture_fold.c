@@ -15,12 +15,12 @@ static bool is_touched(const struct picture_cell *cells, size_t count) {
     return false;
 }
 
-/* The element at which a link's thread is named: the one that it writes, or the first that it reads. */
+/* Returns the element at which a link's thread is named: the one that it writes, or the first that it reads. */
 static uint64_t anchor(const struct picture_link *l) {
     return l->returns ? l->to : l->from[0];
 }
 
-/* Moves the links of `wide` that are named within the row to it. */
+/* Moves the links of `wide` whose thread is named within the row to the row. */
 static bool take_links(struct picture_strip *row, struct picture_strip *wide) {
     size_t kept = 0;
     row->links = malloc((wide->link_count + 1) * sizeof *row->links);

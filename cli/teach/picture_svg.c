@@ -124,7 +124,7 @@ static void write_cells(FILE *f, const struct picture_strip *s, double y, bool a
     }
 }
 
-/* An arrow from each element to the thread's line, and from there to where the result goes. */
+/* Draws a line from each element to the thread's line, and an arrow from there to where the result goes. */
 static void write_link(FILE *f, const struct picture_strip *s, const struct picture_link *l,
                        double top, double bottom) {
     const double y = top + 8 + l->row * ROW;

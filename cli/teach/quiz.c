@@ -35,7 +35,8 @@ const char quiz_help[] =
     "  --list            the questions, with their numbers\n"
     "  --help            this text\n";
 
-/* What to read off. In a step: of all warps of block 0, in the step-th step of the first launch, from 1. */
+/* The count that answers a question. _IN_STEP: of all warps of block 0, in the step-th step of the first launch, from
+ * 1. */
 enum what {
     STEPS,
     BARRIERS,
@@ -559,7 +560,7 @@ static int mark(const struct question *q, int64_t given) {
     return 0;
 }
 
-/* A whole number of at least 0, with nothing around it but blanks; false for anything else. */
+/* Reads a whole number of at least 0, with nothing around it but blanks. Returns false for anything else. */
 static bool read_number(const char *text, int64_t *out) {
     char *end;
     text += strspn(text, " \t");
@@ -570,8 +571,8 @@ static bool read_number(const char *text, int64_t *out) {
     return true;
 }
 
-/* Asks question i of who sits there; after a hint a second time. Returns as mark(), and -2 at the end of the input; an
- * empty line is no answer: -3. */
+/* Asks question i at the terminal, and a second time after a hint. Returns what mark() does; -2 at the end of the
+ * input, and -3 for an empty line, if no answer came before. */
 static int ask(size_t i) {
     const struct question *q = &questions[i];
     char line[256];
@@ -617,7 +618,7 @@ static int list(void) {
     return finish_output();
 }
 
-/* The exit status that a mark comes to. */
+/* Returns the exit status for a result of mark() or ask(). */
 static int status_of(int got) {
     const int written = finish_output();
     return written != STATUS_OK ? written : got == 1 ? STATUS_OK : STATUS_FAILED;

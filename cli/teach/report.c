@@ -68,7 +68,7 @@ static void write_embedded(FILE *f, const char *name) {
     if (text) fputs(text, f);
 }
 
-/* The page's script, in one piece; page.js, the last file, starts it. */
+/* Writes the page's script, in one piece; page.js, the last file, starts it. */
 static void write_script(FILE *f) {
     static const char *const files[] = {"steps.js",    "markdown.js", "kernels.js",   "draw.js",
                                         "measured.js", "tour.js",     "exercises.js", "page.js"};
@@ -76,7 +76,7 @@ static void write_script(FILE *f) {
         write_embedded(f, files[i]);
 }
 
-/* The rungs as a list, for who has no script. */
+/* Writes the rungs as a list, for a browser without scripts. */
 static void write_rungs(FILE *f) {
     for (size_t i = 0; tally_ladder_rung(i); i++)
         fprintf(f, "<li><b>%s</b>: %s</li>\n", tally_ladder_rung(i)->name,
@@ -92,7 +92,7 @@ static bool write_part(FILE *f, const char *part, struct json_object *data) {
     return true;
 }
 
-/* Writes page.html; {{style}}, {{script}}, {{rungs}}, {{data}} and {{steps}} in it become these. */
+/* Writes page.html, with its parts in place of {{style}}, {{script}}, {{rungs}}, {{data}} and {{steps}}. */
 static bool write_page(FILE *f, struct json_object *data) {
     const char *at = report_file("page.html");
     for (const char *mark; at && (mark = strstr(at, "{{"));) {

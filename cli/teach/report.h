@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* ---- report_data.c: what the model says, for every combination that the page offers ---- */
+/* ---- report_data.c: the model's records, for every combination that the page offers ---- */
 
 /* Adds the rungs, the sources, and the lengths and blocks that the page offers. */
 void report_add_rungs(struct json_object *page);
@@ -16,7 +16,7 @@ void report_add_rungs(struct json_object *page);
  * base64. steps.js unpacks it. False after a failure, whose line is written. */
 bool report_write_steps(FILE *f);
 
-/* ---- report_measured.c: what was measured, and what the texts have published ---- */
+/* ---- report_measured.c: measured times, and the figures that the texts have published ---- */
 
 /* Adds the H200's times, from docs/results, and the texts' figures. */
 void report_add_measured(struct json_object *page);

@@ -1,8 +1,8 @@
 /*
- * report_data.c - what the model says of every rung, for the lengths and blocks that a page offers.
+ * report_data.c - the model's records of every rung, for the lengths and blocks that a page offers.
  *
- * All numbers of a page's steps are the model's own records, the same that `tally explain --json --steps` prints;
- * nothing is computed again in the page but who has which value now, from the values that were written. A run is
+ * All numbers of a page's steps are the model's own records, the same that `tally explain --json --steps` prints.
+ * The page computes only the value that an element has before a step, from the values that were written. A run is
  *
  *   [rung, block, coarsen, [launch...], correct, launches, value, {counts}]
  *   launch: [n, [step...]]
@@ -11,9 +11,9 @@
  *   access: [act, warp, mask, array, shared, elements each, bytes, places, values, given, transactions, fewest,
  *            conflicts, file, line]
  *
- * Arrays and files are indices into the lists of names of the same length. `places` are [first, stride] where
- * the lanes' elements are evenly spread, else all of them and a 0; values stand for what is written and what is
- * exchanged, else it is 0.
+ * Arrays and files are indices into the lists of names of the same length. `places` is [first, stride] where the
+ * lanes' elements are evenly spread, else the list of them and a 0. `values` is the list of the values that are
+ * written or got by an exchange, and `given` of those that are given in an exchange; else each is 0.
  */
 #include "common/message.h"
 #include "teach/ladder_counts.h"
@@ -30,7 +30,8 @@ static const unsigned factors[] = {1, 2, 4, 8};
 enum { BLOCK_MIN = 4, BLOCK_MAX = 1024, BLOCKS_MAX = 32, NAMES = 32 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A page shows up to BLOCKS_MAX blocks, and no block that is idle in all but its first threads. */
+/* Returns whether a page offers this block for n: if it shows up to BLOCKS_MAX blocks, and no block that is idle in all
+ * but its first threads. */
 static bool offers(unsigned n, unsigned block) {
     return n <= 2 * block * BLOCKS_MAX && (block == BLOCK_MIN || block <= n);
 }
@@ -66,7 +67,7 @@ static void add_lengths(struct json_object *page) {
     json_member(page, "factors", list);
 }
 
-/* Each rung's text has its name, with _ for -. */
+/* Adds the text of each rung's kernel. Its file has the rung's name, with _ for -. */
 static void add_sources(struct json_object *page) {
     struct json_object *sources = json_new_object();
     for (size_t i = 0; tally_ladder_rung(i); i++) {
@@ -174,7 +175,7 @@ static void write_access(struct writer *w, const tally_ladder_access *x) {
     fputc(']', f);
 }
 
-/* Every launch has a block 0, which comes first. */
+/* Ends the launch before, if there is one, and begins the launch of this step. */
 static void open_launch(struct writer *w, const tally_ladder_step *s) {
     fprintf(w->f, "%s[%" PRIu64 ",[", w->in_launch ? "]]," : "", s->n);
     w->in_launch = w->first_step = true;

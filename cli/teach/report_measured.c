@@ -20,14 +20,14 @@ struct measured {
     double ms, gbps, mflops;
 };
 
-/* Where the table starts: after its command; NULL where the file has none. */
+/* Returns the start of the table, after its command; NULL where the file has none. */
 static const char *find_table(void) {
     const char *text = report_file("h200-ladder.txt");
     const char *found = text ? strstr(text, table) : NULL;
     return found ? found + sizeof table - 1 : NULL;
 }
 
-/* The row of a rung: "NAME  ms  with-copy  MFLOPS  GB/s ...". */
+/* Reads the row of a rung: "NAME  ms  with-copy  MFLOPS  GB/s ...". Returns false where there is none. */
 static bool find_row(const char *text, const char *rung, struct measured *out) {
     const size_t length = strlen(rung);
     const char *end = strstr(text, roof);

@@ -1,16 +1,17 @@
 /*
  * across.c - see across.h.
  *
- * Results are taken in blocks, whose states are planes of columns (columns.h). How a block's elements become
- * rows of columns:
+ * Results are taken in blocks, whose states are planes of columns (columns.h). A block's elements become
+ * rows of columns in one of four ways:
  *   DIRECT   results lie side by side in memory: rows are read where they are.
  *   FOLDED   the elements of one result, or of few results together, lie side by side: they are read as an
  *            array of some dozens of columns, which are merged at the end.
  *   TRANSPOSED   as FOLDED, but rows are short: blocks of them are transposed in the cache.
- *   COPIED   any strides: the same, element by element.
- * Sums of rows that lie one behind another are taken from running totals first, as those of segments are (segments.c).
+ *   COPIED   any strides: elements are copied one by one to a tile of such rows.
+ * Sums of rows that lie one behind another are first tried by running totals, as those of segments are (segments.c).
  * A block with many elements is cut into parts for several threads. Results of a few elements each are mostly done
- * without states (few_rows.c), block by block; a block where that is not certain is done again with them.
+ * without states (few_rows.c), block by block; a block where that is not certain is done again with
+ * states.
  */
 #include "cpu/across.h"
 
@@ -47,7 +48,7 @@ static const char *never_across(const struct path_table *t, const unsigned at[PA
 PATH_TABLE(across_paths, "across", never_across, &way_axis, &path_ops, &path_types);
 #endif
 
-/* Chooses the way; returns 0 where rows are better. */
+/* Chooses the way; returns 0 if the results are to be reduced row by row (rows.h). */
 static int plan_way(struct blocks *a) {
     const struct shaped *s = a->s;
     const struct extent *k = &a->inner_kept, *r = &a->inner;
@@ -78,7 +79,7 @@ static int plan_way(struct blocks *a) {
         a->width = a->element == 8 ? 128 : 256;
         if (k->length < COLUMN_STEP / 2 && s->each > 4096) return 0; /* few long rows */
     }
-    if (s->y) /* both arrays have to lie alike */
+    if (s->y) /* both arrays must have the same strides */
         for (unsigned i = 0; i < s->keeps + s->reduces; i++) {
             const struct extent *e = i < s->keeps ? &s->kept[i] : &s->reduced[i - s->keeps];
             if (e->x != e->y) return 0;
@@ -88,8 +89,8 @@ static int plan_way(struct blocks *a) {
 
 /* ---- Adding --------------------------------------------------------------------------------- */
 
-/* Adds n elements of the innermost reduced dimension from x on, of each of `width` results; they are the first
- * of all where `starts`. */
+/* Adds n elements of the innermost reduced dimension, from x on, of each of `width` results. `first` is the index of
+ * the first of them; `starts` is 1 if the planes hold no elements of these results yet. */
 static void add_run(const struct blocks *a, struct block_worker *h, uint64_t *planes, size_t stride,
                     const char *x, const char *y, size_t n, size_t width, uint64_t first,
                     int starts) {
@@ -180,8 +181,8 @@ static struct block block_of(const struct blocks *a, size_t block) {
     return at;
 }
 
-/* Elements [from, to) of the outermost reduced dimension, of a block's results or of one unit of them, become columns
- * from `column` on. */
+/* Adds elements [from, to) of the outermost reduced dimension, of a block's results or of one unit of them, to
+ * columns from `column` on. */
 static void add_part(const struct blocks *a, struct block_worker *h, uint64_t *planes,
                      size_t stride, size_t column, const char *x, const char *y, size_t width,
                      size_t from, size_t to) {
@@ -301,7 +302,8 @@ static void merge_task(void *context, size_t block, unsigned worker) {
     block_finish_writing();
 }
 
-/* Elements of a tile: each of the functions that write one needs rows times pitch of them. */
+/* Returns how many elements a tile has room for: the largest product of rows and pitch of the functions that write
+ * one. */
 static size_t tile_elements(const struct blocks *a) {
     const size_t rows = a->way == TRANSPOSED || a->way == COPIED ? ACROSS_TILE_ROWS * a->width : 0;
     return a->few && rows < FEW_TILE ? FEW_TILE : rows;
@@ -321,7 +323,7 @@ static void plan_parts(struct blocks *a, unsigned threads) {
     a->group = blocks_of_task(a->total, bytes, threads);
 }
 
-/* Does all blocks; where they are cut, first their parts, which are then merged. */
+/* Reduces all blocks. If blocks are cut, reduces their parts first, and then merges these. */
 static tally_status run_blocks(struct cpu_device *d, struct blocks *a) {
     const struct shaped *s = a->s;
     const tally_status status = cpu_share(
@@ -348,7 +350,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.way == DIRECT || a.way == TRANSPOSED) && a.outer == 0 && a.inner_kept.out == 1 && !s->y)
         a.few = plan_few(&a, s->each);
     if (a.few && a.way == TRANSPOSED) a.width = FEW_WIDTH;
-    if (a.width > a.inner_kept.length) /* a multiple of what is added at once */
+    if (a.width > a.inner_kept.length) /* whole steps of columns */
         a.width = (a.inner_kept.length + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
     a.blocks = (a.inner_kept.length + a.width - 1) / a.width;
     a.total = a.blocks;

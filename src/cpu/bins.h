@@ -15,7 +15,7 @@
 struct BINS {
     int used;
     size_t numbers; /* that have been added since the bins were last emptied */
-    __int128 least; /* of doubles: the sum of those of exponent field 0, in their unit */
+    __int128 least; /* doubles only: the sum of those of exponent field 0, in units of 2^LOWEST */
     struct INSTANCE(exponents) words;
 };
 
@@ -30,8 +30,9 @@ static void INSTANCE(empty)(struct BINS *b, struct exact_sum *s) {
     b->used = 0;
 }
 
-/* Moves the sum of the numbers of exponent field 0 from their two words to b->least, less the implicit bits that they
- * were given and do not have. All of them are among the n terms of one chunk. */
+/* Moves the sum of the numbers of exponent field 0 from their two words to b->least, and takes off the implicit bit
+ * that add_word() has added for each: such numbers have none. It is called for each chunk of n terms, so all of them
+ * are among these terms. */
 static __attribute__((noinline)) void INSTANCE(take_least)(struct BINS *b, const ELEMENT *x,
                                                            const ELEMENT *y, size_t n) {
     uint64_t *const word = b->words.word;
@@ -42,7 +43,7 @@ static __attribute__((noinline)) void INSTANCE(take_least)(struct BINS *b, const
         const VWORD bits = (VWORD)INSTANCE(term)(x + i, y + i);
         lanes += (VINT)((bits & field) == 0) & (((VINT)bits >> (8 * sizeof(WORD) - 1)) | 1);
     }
-    int64_t count = 0; /* of positive ones more than of negative ones */
+    int64_t count = 0; /* positive ones minus negative ones */
     KERNEL_PATH("");
     for (size_t k = 0; k < LANES(REAL); k++)
         count += lanes[k];

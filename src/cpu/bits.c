@@ -5,7 +5,7 @@
  */
 #include "cpu/vector.h"
 
-/* Two vectors at a time, whatever the elements' size; then what is left one by one. */
+/* Folds two vectors at a time, then the elements that are left one by one. */
 #define BITS_FOLD(width, type, op, update)                                                         \
     void ISA_NAME(op##_##width)(const void *array, size_t n, void *state) {                        \
         KERNEL_PATH("");                                                                           \

@@ -110,7 +110,7 @@ int block_plan_forms(struct blocks *a) {
         a->counts |= op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD || op == TALLY_COUNT ||
                      op == TALLY_ALL;
     }
-    if (a->forms == 0) a->forms = FORM_BIT(FORM_NANS); /* counts need none, but a block has some */
+    if (a->forms == 0) a->forms = FORM_BIT(FORM_NANS); /* counts need no form, a block does */
     if (a->forms & FORM_BIT(FORM_SUM2)) a->forms &= ~FORM_BIT(FORM_SUM1);
     for (unsigned f = 0; f < FORMS; f++) {
         if (!(a->forms & FORM_BIT(f))) continue;
@@ -128,7 +128,7 @@ int blocks_want_moments(const struct blocks *a) {
 
 /* ---- Adding --------------------------------------------------------------------------------- */
 
-/* Column `at` of a form's planes. */
+/* Returns the address of column `at` in a form's first plane. */
 static uint64_t *column_at(const struct blocks *a, unsigned f, uint64_t *planes, size_t stride,
                            size_t at) {
     return (uint64_t *)(void *)((char *)(planes + a->plane_of[f] * stride) +
@@ -193,7 +193,7 @@ void block_add_folded(const struct blocks *a, uint64_t *planes, size_t at, const
 
 void block_merge_folded(const struct blocks *a, uint64_t *planes) {
     for (unsigned f = FORM_LEAST; f <= FORM_GREATEST;
-         f++) { /* the index within a row of the fold */
+         f++) { /* adds an element's index in its folded row */
         if (!(a->forms & FORM_BIT(f))) continue;
         uint64_t *index = planes + (a->plane_of[f] + 1) * FOLD_STRIDE;
         for (size_t c = 0; c < a->fold * a->unit; c++) {
@@ -219,7 +219,7 @@ void block_merge_batch(const struct blocks *a, struct block_worker *h, size_t co
             a->k->transpose[lane]((const char *)(h->fold + (first + k) * FOLD_STRIDE),
                                   (ptrdiff_t)(COLUMN_STEP * lane), count, COLUMN_STEP, COLUMN_STEP,
                                   (char *)(at + k * FOLD_STRIDE));
-        if (f == FORM_LEAST || f == FORM_GREATEST) /* the index within a row of the fold */
+        if (f == FORM_LEAST || f == FORM_GREATEST) /* adds an element's index in its folded row */
             for (size_t c = 0; c < COLUMN_STEP * COLUMN_STEP; c++) {
                 if (lane == 4)
                     ((int32_t *)(at + FOLD_STRIDE))[c] += (int32_t)(c / COLUMN_STEP);
@@ -233,7 +233,7 @@ void block_merge_batch(const struct blocks *a, struct block_worker *h, size_t co
 
 /* ---- Lowering ------------------------------------------------------------------------------- */
 
-/* Returns how many units of a block lie before column i, and the column's number in its unit. */
+/* Return the number of the unit that column i belongs to, and the column's number in this unit. */
 static size_t unit_of(const struct block *at, size_t i) {
     return at->unit ? i / at->unit : 0;
 }
@@ -261,7 +261,7 @@ static uint64_t elements_of(const struct block_worker *h, size_t i) {
     return (uint64_t)h->value[3][i];
 }
 
-/* Returns where along the axis the element number `index` of column i stands. */
+/* Returns the index along the axis of the element that has the number `index` in column i. */
 static uint64_t absolute_index(const struct blocks *a, const struct block *at, size_t i,
                                uint64_t index) {
     const size_t place = at->start[unit_of(at, i)] + (size_t)index;
@@ -288,7 +288,7 @@ static void lower_order(const struct blocks *a, struct block_worker *h, const ui
     a->k->unkey(low, low + stride, form_of(a, FORM_ORDER)->lane, width, &how, h->bits);
 }
 
-/* Lowers a greatest magnitude: that of the least element, or of the greatest. */
+/* Lowers the greatest magnitude, which is that of the least or of the greatest element. */
 static void lower_magnitude(const struct blocks *a, struct block_worker *h, const uint64_t *planes,
                             size_t stride, size_t width, tally_type out, const struct block *at,
                             unsigned v) {
@@ -308,7 +308,7 @@ static void lower_magnitude(const struct blocks *a, struct block_worker *h, cons
     }
 }
 
-/* Sums of 64-bit integers. */
+/* Lowers the sums of 64-bit integers, or their means if `mean`. */
 static void lower_wide(const struct blocks *a, struct block_worker *h, const uint64_t *planes,
                        size_t stride, size_t width, tally_type out, int mean,
                        const struct block *at, unsigned v) {
@@ -336,10 +336,10 @@ static void lower_wide(const struct blocks *a, struct block_worker *h, const uin
     }
 }
 
-/* Sums of integers, kept as doubles. Those that are too large, or not exact, are not certain. */
+/* Lowers sums of integers that are kept as doubles. Sums that are too large, or not exact, are not certain. */
 static void lower_integers(struct block_worker *h, const double *s, const double *e,
                            const double *b, size_t width, int is_signed) {
-    h->certain = 0; /* to be looked at one by one */
+    h->certain = 0; /* ok[] says which are */
     for (size_t i = 0; i < width; i++) {
         h->ok[i] = b[i] == 0 && s[i] < 0x1p62 && s[i] > -0x1p62 && (is_signed || s[i] >= 0);
         h->bits[i] = h->ok[i] ? (uint64_t)((int64_t)s[i] + (int64_t)e[i]) : 0;
@@ -347,8 +347,9 @@ static void lower_integers(struct block_worker *h, const double *s, const double
     }
 }
 
-/* Sets the variances of columns with one element, or with no more than ddof, which no bound is near enough for: 0, or NaN
- * where that element is none or n - ddof is not positive. sum[]: the columns' sums, of which h->value[3] are the n. */
+/* Sets the variances of columns with n <= 1 or n <= ddof elements, for which the rounding test always fails. Such a
+ * variance is 0 if n > ddof and the element is finite, else NaN. sum[] has the columns' sums, and h->value[3] their
+ * n. */
 static void lower_lone_variances(const struct blocks *a, struct block_worker *h, const double *sum,
                                  size_t width, tally_type out) {
     const tally_value nan = float_nan(out);
@@ -498,7 +499,7 @@ void block_finish_writing(void) {
 
 void block_mark(struct blocks *a, size_t row) {
     unsigned char *todo = __atomic_load_n(&a->todo, __ATOMIC_ACQUIRE);
-    if (!todo) { /* the first of all */
+    if (!todo) { /* the first row that is marked */
         unsigned char *mine = calloc(a->s->results, 1);
         if (!mine)
             __atomic_store_n(&a->failed, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /*
- * column_arithmetic.h - what the kernels of columns do with vectors of doubles: error-free sums, sums and squares that
- * are near, quotients, variances and rounding, each with a bound on its error.
+ * column_arithmetic.h - arithmetic on vectors of doubles for the kernels of columns: error-free sums, approximate
+ * sums and squares, quotients, variances and rounding, each with a bound on its error.
  */
 #ifndef TALLY_CPU_COLUMN_ARITHMETIC_H
 #define TALLY_CPU_COLUMN_ARITHMETIC_H
@@ -10,8 +10,8 @@
 /* Rows that are taken together: a column's planes are loaded and stored once for them. */
 #define ROWS_AT_ONCE 8
 
-/* a + b and a - b by the multipliers, which have little else to do here: processors that start two additions a cycle
- * start two multiplications beside them. */
+/* a + b and a - b as fused multiply-adds, by the multipliers, which have little else to do here: processors that
+ * start two additions a cycle start two multiplications beside them. */
 #if TALLY_VECTOR == 64
 #define PLUS(a, b)  (vf64) _mm512_fmadd_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
 #define MINUS(a, b) (vf64) _mm512_fmsub_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
@@ -37,7 +37,7 @@ ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
 #define HAS_FMA 0
 #endif
 
-/* a * b - p, rounded once. */
+/* Returns a * b - p, rounded once. */
 ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 #if TALLY_VECTOR == 64
     return (vf64)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)p);
@@ -50,17 +50,19 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 #endif
 }
 
-/* Sums and sums of squares for variances, which need not be exact, only near: rows that are taken together are added up
- * in doubles, or in pairs of them, and only these sums are added as above. Let u be 2^-53 and m = ROWS_AT_ONCE. Of what
- * widens to a double with room for its square, a sum of m is off by less than m u times the sum of magnitudes, one of
- * squares by m u times itself. Of doubles, a pair's lower parts are at most m u, or (m + 1) u with the products' own,
- * and adding up 2 m of them makes the pair off by less than 2 m (m + 1) u^2; where products underflow, by 2^-1074 each.
- * The sum's bound is left to variance(), by way of the squares. */
+/* Approximate sums and sums of squares, for variances. ROWS_AT_ONCE rows are added up in doubles (short) or in pairs
+ * of doubles (long); only the sums of such rows are added by two_sum(). Bounds, with u = 2^-53 and m = ROWS_AT_ONCE:
+ *   short   for elements whose squares are exact in a double. m additions make a sum off by less than m u times the
+ *           sum of magnitudes, and a sum of squares by less than m u times itself.
+ *   long    for doubles. The errors that low[] adds up are at most m u times the sum of magnitudes; those of low2[],
+ *           with the products' own, are at most (m + 1) u times the sum of squares. Adding up 2 m of them in doubles
+ *           makes the pair off by less than 2 m (m + 1) u^2 times these sums. A product that underflows adds 2^-1074.
+ * The sum of squares is stored with its bound, the sum without: variance_of() derives that bound from `near`. */
 #define MOMENTS_NEAR_short 0x1p-49
 #define MOMENTS_NEAR_long  0x1p-97
 _Static_assert(ROWS_AT_ONCE <= 8, "8 u < 2^-49, 144 u^2 < 2^-97");
 
-/* a * a + b */
+/* Returns a * a + b. */
 ALWAYS_INLINE vf64 square_plus(vf64 a, vf64 b) {
 #if TALLY_VECTOR == 64
     return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)a, (__m512d)b);
@@ -130,7 +132,7 @@ ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     /* A t that has cancelled to 0 is exact only without a bound, as the bound below may underflow. */
     const vi64 small = (vi64)(absolute(t) < 0x1p-900) & ((vi64)(t != 0) | (vi64)(*b != 0));
     /* The quotient of the remainder r may underflow. It is exact if it leaves no remainder itself, as that of a mean half way
-     * between two floats: |t| > 2^-700 keeps all products normal. (Without the instruction, to see that takes too long.) */
+     * between two floats: |t| > 2^-700 keeps all products normal. (Without FMA the test takes too long.) */
     const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
     vi64 exact = {0};
     if (HAS_FMA)
@@ -170,7 +172,7 @@ ALWAYS_INLINE void take_root(vf64 *s, vf64 *e, vf64 *b) {
 }
 
 /* Computes a variance whose bound is so large that plain doubles suffice. Four roundings, each at
- * most 2^-53 of nv and t2, add to 3 `near` (see variance_of()). */
+ * most 2^-53 of nv + t2, are less than 2^-50 of it; they add to 3 `near` (see variance_of()). */
 ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
                                   vf64 by, double ddof, double near) {
     const vf64 t2 = t * t, nv = by * v, inverse = 1 / (by * (by - ddof));
@@ -229,7 +231,8 @@ ALWAYS_INLINE vi64 round_to_f64(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     return PICK(exact, (vi64)s, (vi64)x);
 }
 
-/* Does the same for floats, with room for the two roundings to doubles, too. */
+/* Returns s + e +- d rounded to floats, as round_to_f64() does for doubles. Widens d by the two roundings to
+ * doubles. */
 ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vf64 more = d + absolute(s) * 0x1p-51;
     const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
@@ -240,7 +243,7 @@ ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     return f;
 }
 
-/* Does the same with rounding to odd, which needs no room beyond d. */
+/* Does the work of round_to_f32() by rounding to odd, which needs no room beyond d. */
 ALWAYS_INLINE vf32half round_to_f32_by_odd(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vf64 x = to_odd(s, e - d), y = to_odd(s, e + d);
     const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);

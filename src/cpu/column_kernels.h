@@ -1,6 +1,6 @@
 /*
- * column_kernels.h - the kernels of columns.h of one instruction set, by the file that has them: what kernel_set.c
- * joins to a table.
+ * column_kernels.h - declares the kernels of columns.h of one instruction set, by the file that has them.
+ * kernel_set.c joins them to a table.
  */
 #ifndef TALLY_CPU_COLUMN_KERNELS_H
 #define TALLY_CPU_COLUMN_KERNELS_H

@@ -21,7 +21,7 @@ typedef uint16_t vu16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_a
 typedef int8_t vi8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
 typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
 
-/* Where compilers take __builtin_convertvector() apart, into halves or lane by lane, it is spelled out. */
+/* Conversions are spelled out where compilers split __builtin_convertvector() into halves or single lanes. */
 #if TALLY_VECTOR == 64
 #define INTS_OF_i8(q)  (vi32) _mm512_cvtepi8_epi32((__m128i)(q))
 #define INTS_OF_u8(q)  (vi32) _mm512_cvtepu8_epi32((__m128i)(q))
@@ -39,7 +39,7 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define INTS_OF_u16(h) __builtin_convertvector(h, vi32)
 #endif
 
-/* The k-th vector of bits, in lanes of 32 bits, or of 64 for elements of 8 bytes. */
+/* The k-th vector of the elements' bits at p, in lanes of 32 bits, or of 64 for elements of 8 bytes. */
 #define BITS_i8(p, k)   INTS_OF_i8(VECTOR_LOAD(vi8quarter, (p) + (k)*LANES(float)))
 #define BITS_u8(p, k)   INTS_OF_u8(VECTOR_LOAD(vu8quarter, (p) + (k)*LANES(float)))
 #define BITS_i16(p, k)  INTS_OF_i16(VECTOR_LOAD(vi16half, (p) + (k)*LANES(float)))
@@ -53,7 +53,7 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define BITS_u64(p, k)  BITS_i64(p, k)
 #define BITS_f64(p, k)  BITS_i64(p, k)
 
-/* Keys from bits. */
+/* Keys from bits: signed integers that sort as the elements do. */
 #define KEY_i8(v)   (v)
 #define KEY_u8(v)   (v)
 #define KEY_i16(v)  (v)
@@ -66,7 +66,7 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define KEY_bf16(v) KEY_f16(v)
 #define KEY_f32(v)  ((v) ^ (((v) >> 31) & INT32_MAX))
 #define KEY_f64(v)  ((v) ^ (((v) >> 63) & INT64_MAX))
-/* The key of +inf; for integers a key that none is above. */
+/* The key of +inf; for integers a key that no key is above. */
 #define INF_i8   INT32_MAX
 #define INF_u8   INT32_MAX
 #define INF_i16  INT32_MAX

@@ -1,6 +1,6 @@
 /*
- * column_rows.h - how the kernels of columns read their rows: ROWS_AT_ONCE of them at a time, a step of columns of each, and
- * bring the step's planes to registers and back; or one row at a time, each to columns of its own.
+ * column_rows.h - macros by which the kernels of columns read their rows. They take a step of columns of ROWS_AT_ONCE
+ * rows at a time, with the step's planes in registers; or one row at a time, which is added to columns of its own.
  */
 #ifndef TALLY_CPU_COLUMN_ROWS_H
 #define TALLY_CPU_COLUMN_ROWS_H
@@ -10,9 +10,10 @@
 
 #include "exact/round.h"
 
-/* Defines a kernel that adds rows, kernel_name, which does what comes last; and its twin, each_kernel_name, which does it for
- * one row after another. `lane` is the type of the planes' lanes; `changed` is how many planes change for most rows. What comes
- * last may use `is_single`, a constant: 1 if there is one row, of whole steps, and columns have been cleared. */
+/* Defines kernel_name, which adds rows (column_form.add), and each_kernel_name, which adds each row to columns of its
+ * own (column_form.each). The last arguments are the body of both. `lane` is the type of the planes' lanes; `changed`
+ * is how many planes change for most rows. The body may use `is_single`, a constant: 1 if there is one row, of whole
+ * steps, and columns have been cleared. */
 #define COLUMN_KERNEL(kernel, name, lane, changed, ...)                                            \
     enum { CONCAT(changed_##kernel##_##name, TALLY_ISA) = (changed) };                             \
     ALWAYS_INLINE void CONCAT(add_##kernel##_##name, TALLY_ISA)(                                   \
@@ -46,11 +47,11 @@
 #define PREFETCH_COLUMNS(at, bytes)                                                                \
     for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                           \
     __builtin_prefetch((at) + line_, 1)
-/* Columns from the step at c on: a constant if is_single, so that code for a part of a step is dropped. */
+/* How many columns are left from c on. A constant if is_single, so that code for a part of a step is dropped. */
 #define LEFT (is_single ? (size_t)STEP : width - c)
 
-/* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
- * are there are stored. */
+/* Load and store a step's planes, vector by vector so that they stay in registers. Of the last step only the
+ * columns that exist are stored. */
 #define FETCH(into, from, type)                                                                    \
     for (size_t k = 0; k < sizeof into / sizeof into[0]; k++)                                      \
     memcpy(&into[k], (const type *)(from) + k * LANES(type), TALLY_VECTOR)
@@ -68,10 +69,10 @@
     for (size_t r0 = 0; r0 < in->rows; r0 += ROWS_AT_ONCE)                                         \
         for (size_t c = 0; c < width; c += STEP)
 
-/* Does what comes last for rows [r0, r1) of the step at column c: `p` is the row's elements. Those of a last step that
- * is not whole are copied first and filled up. What is asked for ahead: the same columns of the next rows; where there
- * are none, the next columns. Rows that are far apart have loads of their own each, where registers suffice: a processor
- * tells its streams apart by the instructions that read them. */
+/* Runs the last arguments for each of rows [r0, r1) of the step at column c; `p` points to the row's elements.
+ * Elements of a last step that is not whole are first copied and filled up. Prefetches the same columns of the next
+ * rows; after the last rows, the next columns. Rows that are far apart are unrolled, where registers suffice, so that
+ * each has loads of its own: a processor tells its streams apart by the instructions that read them. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
@@ -104,8 +105,8 @@ _Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                LEFT * sizeof(element), STEP * sizeof(element), (char *)(some), step)
 
-/* Returns where rows lie, and in *step how far apart; a step takes `whole` bytes of each, and
- * `bytes` are left. If they are shorter than a step, it is a copy filled up with zeros. */
+/* Returns where a step's rows lie, and sets *step to the bytes from one to the next. A step takes `whole`
+ * bytes of a row, of which `bytes` are left. If these are fewer, returns a copy filled up with zeros. */
 ALWAYS_INLINE const char *whole_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t bytes,
                                      size_t whole, char *copy, ptrdiff_t *step) {
     *step = pitch;

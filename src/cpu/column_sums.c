@@ -16,12 +16,12 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
     }
 }
 
-/* Below this the error of a product may have been rounded. */
+/* The error of a product below this may be no double, so that fused() rounds it. */
 #define PRODUCT_LEAST 0x1p-960
 
 #define ADD_ONE(v) b[k] += absolute(two_sum(s[k], v, &s[k]))
-/* The same if nothing is left over: that is so if and only if the sum less either of the two is the other one. Else
- * left[k] has bits set. */
+/* Adds v to s[k], and sets bits of left[k] if the sum was rounded. A sum is exact if and only if each of the two
+ * terms is the sum minus the other term. */
 #define TRY_ONE(v)                                                                                 \
     do {                                                                                           \
         const vf64 before = s[k], t = before + (v);                                                \
@@ -59,7 +59,7 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
         b[k] = (v) - (v);                                                                          \
     } while (0)
 
-/* The planes of a step: as they are in memory, or of nothing. -0 adds nothing, not even a sign. */
+/* Loads the planes of a step; if `starts`, makes them those of no elements. -0 adds nothing, not even a sign. */
 #define FETCH_SUM(s, e, b, at)                                                                     \
     for (size_t k = 0; k < DOUBLES; k++)                                                           \
         if (starts) {                                                                              \
@@ -71,8 +71,8 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             b[k] = VECTOR_LOAD(vf64, (at) + 2 * stride + k * LANES(double));                       \
         }
 
-/* Does what comes last with the planes of the step at column c in s, e and b, and stores them; if is_single, e only if `pair`, and b
- * only if this row adds to it. */
+/* Runs the last arguments with the planes of the step at column c in s, e and b, and stores these. If is_single,
+ * stores e only if `pair`, and b only if this row adds to it. */
 #define WITH_SUMS(pair, ...)                                                                       \
     const int starts = in->starts && r0 == 0;                                                      \
     double *at = (double *)planes + c;                                                             \
@@ -120,7 +120,7 @@ ALWAYS_INLINE int has_bound(const vf64 *b) {
                                   EACH_VALUE(DOUBLE_##name(p, k), ADD, FIRST)););                  \
         })
 
-/* Rows of a step, widened to the elements of a kernel: those that are not there are 0. */
+/* Widens the rows of a step to the elements of a kernel, of type `wide`. Columns that do not exist become 0. */
 #define WIDEN(name, element, wide, LOADED)                                                         \
     static void CONCAT(widen_##name, TALLY_ISA)(const char *x, ptrdiff_t pitch, size_t rows,       \
                                                 size_t columns, void *to) {                        \
@@ -147,7 +147,7 @@ WIDEN(i32, unaligned_i32, double, DOUBLE_i32(p, k))
 WIDEN(u32, unaligned_u32, double, DOUBLE_u32(p, k))
 typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t columns, void *to);
 
-/* The kernels of elements that are widened first, `bytes` of them each: code of its own for every type would run no
+/* Kernels of elements that are widened first; an element has `bytes` bytes. Separate code for every type would run no
  * faster, and take long to compile. */
 #define WIDE_TILE(tile, element, base, pitch)                                                      \
     element tile[ROWS_AT_ONCE][STEP];                                                              \
@@ -179,9 +179,9 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
         }                                                                                          \
     }
 
-/* Sums in one double. Rows are added as if nothing were left over; where something is, they are added once more, with
- * a bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. Planes that stay as they are, e and mostly b, are not
- * touched: they have been stored by the first rows, or by clear(). */
+/* Sums in one double. Rows are first added without a bound. If a sum was rounded, they are added once more with a
+ * bound, and the next COLUMNS_TRY_AGAIN steps are not tried without one. Planes that do not change, e and mostly b,
+ * are not touched: the first rows, or clear(), have stored them. */
 #define ONE_KERNEL(name, element, AGAIN)                                                           \
     COLUMN_KERNEL(one, name, double, 1, {                                                          \
         unsigned wait = 0;                                                                         \
@@ -263,8 +263,8 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
     WIDENED(squares, name, element, wide)                                                          \
     WIDENED(products, name, element, wide)
 
-/* Sums of integers: those of a block's rows in lanes that hold them, and these as doubles. SUM(p, k) is the k-th vector of
- * elements, or of their magnitudes. */
+/* Sums of integers. Up to ROWS_AT_ONCE rows are summed in integer lanes, which hold these sums; the sums are then
+ * added as doubles. SUM(p, k) is the k-th vector of elements, or of their magnitudes. */
 #define INTEGER_KERNEL(op, name, element, vector, SUM, DOUBLE, ADD)                                \
     COLUMN_KERNEL(                                                                                 \
         op, name, double, 1 + PAIR_##op, EACH_ROW_BLOCK(element) {                                 \
@@ -294,7 +294,7 @@ ALWAYS_INLINE vi64 magnitude_64(vi64 v) {
     const vi64 negative = (vi64)(v < 0);
     return (v ^ negative) - negative;
 }
-/* Integers of magnitudes below 2^51, exactly. */
+/* Returns integers of magnitudes below 2^51 as doubles, exactly. */
 ALWAYS_INLINE vf64 double_of(vi64 v) {
     const vi64 magic = (vi64){0} + INT64_C(0x4338000000000000);
     return (vf64)(v + magic) - (vf64)magic;
@@ -339,7 +339,7 @@ ONE_KERNEL(f32, unaligned_f32, AGAIN)
 
 /* ---- Moments -------------------------------------------------------------------------------- */
 
-/* Adds a pair and a bound to a vector of columns' planes from `at` on; or stores them where they are the first. */
+/* Adds a pair and a bound to a vector of columns' planes from `at` on; if `first`, stores them there instead. */
 ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64 bound, int first) {
     vf64 s = high, e = low, b = bound;
     if (!first) {
@@ -408,7 +408,7 @@ static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other
     }
 }
 
-/* Does the same if e is 0: FORM_SUM1. */
+/* Merges as merge_sum() does, where e is 0: FORM_SUM1. */
 static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
     KERNEL_PATH("");

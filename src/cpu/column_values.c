@@ -1,6 +1,6 @@
 /*
- * column_values.c - from the sums of columns to values: quotients, roots, variances, rounding with a test, and how values are
- * written; and the windows of integers that groups use. Of one instruction set.
+ * column_values.c - turns the sums of columns into values: quotients, roots, variances, rounding with a test; writes
+ * values; and splits numbers into the integers of a window, for groups. Of one instruction set.
  */
 #include "cpu/column_arithmetic.h"
 #include "cpu/column_kernels.h"

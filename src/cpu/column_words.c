@@ -197,7 +197,8 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
     INDEX_KERNEL(least, name, element, type, vector, VECTORS, FLOATING, 0)                         \
     INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)
 
-/* Of elements that are bits alone: lanes are as wide as those of keys, what is above an element's bits is nobody's. */
+/* Kernels for which an element is bits alone. Lanes are as wide as those of keys; bits above an element's are
+ * ignored. */
 #define WORD_KERNELS(name, element, type, vector, VECTORS)                                         \
     WORD_KERNEL(and, name, element, type, vector, VECTORS, word[k] &= v)                           \
     WORD_KERNEL(or, name, element, type, vector, VECTORS, word[k] |= v)                            \
@@ -255,7 +256,7 @@ void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, s
     struct key_bits how = *form;
     if (lane == 4) {
         KERNEL_PATH("of 32 bits");
-        if (how.infinity > INT32_MAX) how.infinity = INT32_MAX; /* none is above it */
+        if (how.infinity > INT32_MAX) how.infinity = INT32_MAX; /* no key is above it */
         UNKEY(int32_t)
     } else {
         KERNEL_PATH("of 64 bits");
@@ -279,7 +280,8 @@ void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, s
 #define ALL(X)                                                                                     \
     SHORT(X)                                                                                       \
     LONG(X)
-/* By the type, that whose bits are taken alike, and the one that counts. */
+/* X(NAME, bits, name, lane): a type, the type whose kernels of bits it uses, the type whose kernel counts what is not
+ * zero, and the bits of a lane. */
 #define WORDS(X)                                                                                   \
     X(I8, i8, i8, 32)                                                                              \
     X(I16, i16, i16, 32)                                                                           \

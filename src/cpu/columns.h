@@ -2,7 +2,7 @@
  * columns.h - many results side by side: kernels that keep the state of each column of an array in a lane.
  *
  * A form is one part of a state, small enough to be kept for hundreds of columns in the first-level cache. It has
- * a few planes: plane k of column c is a lane of `lane` bytes at plane k of a block of them. Exact sums are
+ * a few planes, each of which has a lane of `lane` bytes for every column of a block. Exact sums are
  * kept as two doubles, s + e, and a bound b on the error of that: additions are error-free (TwoSum), what does
  * not go into s goes into e, and what does not go into e is added to b. Where b is 0, s + e is the exact sum.
  * Where not, it is so near that rounding s + e - b and s + e + b almost always gives the same value, and if so
@@ -22,25 +22,25 @@
 /* The words that summing SEGMENTS_PIECE elements by running totals takes (segments.c). */
 #define SEGMENTS_ROOM (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
 
-/* Whole blocks of so many rows are written where segments become columns: rows behind the longest one. */
+/* Most rows that are written behind the longest segment where segments become columns, in blocks of up to 16 rows. */
 #define GATHER_MORE 15
 
 enum form {
-    FORM_SUM1, /* s, b: of what is added in one double; e is 0 */
-    FORM_SUM2,
-    FORM_MAGNITUDES, /* these are s, e, b, too */
+    FORM_SUM1, /* a sum in one double: s and b; e is 0 */
+    FORM_SUM2, /* a sum: s, e and b; so are the next three */
+    FORM_MAGNITUDES,
     FORM_SQUARES,
     FORM_PRODUCTS,
-    FORM_MOMENTS, /* s, e, b of the elements, and of their squares: near, not exact, for variances */
-    FORM_WIDE,    /* of 64-bit integers: the sums of their lower and of their upper halves */
-    FORM_ORDER,   /* the least and the greatest, as keys that sort as signed integers */
-    FORM_LEAST,   /* the least key, NaNs first, and its index */
-    FORM_GREATEST, /* the same of inverted keys */
+    FORM_MOMENTS,  /* s, e, b of the elements, and of their squares: approximate, for variances */
+    FORM_WIDE,     /* of 64-bit integers: the sums of their lower and of their upper halves */
+    FORM_ORDER,    /* the least and the greatest, as keys that sort as signed integers */
+    FORM_LEAST,    /* the least key, NaNs first, and its index */
+    FORM_GREATEST, /* the least inverted key, NaNs first, and its index */
     FORM_AND,
     FORM_OR,
     FORM_XOR,
-    FORM_NONZERO, /* how many */
-    FORM_NANS,
+    FORM_NONZERO, /* how many elements are not zero */
+    FORM_NANS,    /* how many are NaNs */
     FORMS
 };
 
@@ -57,7 +57,7 @@ struct column_form {
     unsigned planes, lane; /* 0 where there is no such form */
     int starts;            /* add() heeds in->starts; other forms are cleared before */
     unsigned changed;      /* how many planes each() changes for most rows */
-    /* Makes columns [0, width) know nothing; indices start at `first`. */
+    /* Makes columns [0, width) the states of no elements; indices start at `first`. */
     void (*clear)(uint64_t *planes, size_t stride, size_t width, uint64_t first);
     /* Adds rows to columns [0, width). */
     void (*add)(uint64_t *planes, size_t stride, const struct column_rows *in, size_t width);
@@ -65,12 +65,12 @@ struct column_form {
      * is a multiple of COLUMN_STEP, and step is 1. NULL: moments have no such kernel. */
     void (*each)(uint64_t *planes, size_t stride, const struct column_rows *in,
                  const uint32_t *group, size_t width);
-    /* Columns [to, to + width) of `into` take columns [from, from + width) of `other`. */
+    /* Merges columns [from, from + width) of `other` into columns [to, to + width) of `into`. */
     void (*merge)(uint64_t *into, size_t to, const uint64_t *other, size_t from, size_t stride,
                   size_t width);
 };
 
-/* At most so many rows are reduced at once, without planes. */
+/* Most rows that are reduced at once, without planes (few_rows.c). */
 #define FEW_ROWS 8
 
 /* The arguments for columns of two to FEW_ROWS elements. */
@@ -83,29 +83,30 @@ struct few_rows {
 };
 
 /* Reduces `width` columns, COLUMN_STEP or more, to values of the elements' type, or indices of 64
- * bits, which it writes to `out`; and returns whether these are the right ones. If not, nothing is
- * known. */
+ * bits, which it writes to `out`. Returns 1 if these are certain, or 0 if they mean
+ * nothing. */
 typedef int few_kernel(const struct few_rows *in, size_t width, char *out);
 
-/* The way from keys back to bits. */
+/* How unkey() turns keys into bits. */
 struct key_bits {
     int greatest;       /* 1: the greatest keys are wanted, 0: the least */
     int64_t flip, turn; /* the bits that change in a negative key, and in every one */
     int64_t infinity;   /* a key above it, or below its complement, is a NaN's */
-    uint64_t all, nan;  /* all bits of an element, and the bits that stand for a NaN */
+    uint64_t all, nan;  /* a mask of an element's bits; the NaN that is returned */
 };
 
 /* The forms of all types. */
 typedef const struct column_form column_forms[COLUMN_TYPES];
 
-/* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
- * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
+/* Transposes rows of x, which are `row` bytes apart, to `out`, where columns are `width` elements apart:
+ * out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
 typedef void transpose_kernel(const char *x, ptrdiff_t row, size_t rows, size_t columns,
                               size_t width, char *out);
 
-/* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
- * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
- * their first element where `again`, else with `fill`. There is room for GATHER_MORE rows more. */
+/* Transposes count <= COLUMN_STEP segments of x to columns of `out`, whose rows have COLUMN_STEP elements. Segment c
+ * has length[c] >= 1 elements, from start[c] on. Its column is filled up to `longest` rows: with the segment's first
+ * element if `again`, else with `fill`. Columns without a segment get `fill`. There is room for GATHER_MORE rows
+ * more. */
 typedef void gather_kernel(const char *x, const size_t *start, const size_t *length, size_t count,
                            size_t longest, int again, uint64_t fill, char *out);
 
@@ -121,7 +122,7 @@ typedef int even_kernel(const void *o, size_t n, size_t each);
 typedef int segments_kernel(const char *x, const size_t *start, size_t count, uint64_t *running,
                             double *s, double *e);
 
-/* The bits of `width` extremes from the two planes of FORM_ORDER, whose lanes have `lane` bytes. */
+/* Writes the bits of `width` extremes, from the two planes of FORM_ORDER, whose lanes have `lane` bytes. */
 typedef void unkey_kernel(const uint64_t *low, const uint64_t *high, unsigned lane, size_t width,
                           const struct key_bits *how, uint64_t *bits);
 
@@ -129,10 +130,10 @@ typedef void unkey_kernel(const uint64_t *low, const uint64_t *high, unsigned la
  * may read them. */
 typedef void put_kernel(char *out, const uint64_t *bits, size_t count, int past);
 
-/* Copies; where `past`, past the caches, as above. */
+/* Copies bytes; where `past`, past the caches, and then a fence is needed as for a put_kernel. */
 typedef void copy_kernel(char *to, const char *from, size_t bytes, int past);
 
-/* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
+/* Writes ids of 8 bytes as ids of 4. Ids of 2^31 and more, and negative ones, become 2^32 - 1. */
 typedef void narrow_kernel(const void *ids, size_t n, uint32_t *out);
 
 /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
@@ -146,15 +147,15 @@ typedef int split_kernel(const double *x, size_t n, int exponent, int64_t *high,
 typedef int round_kernel(const double *s, const double *e, const double *b, size_t count,
                          tally_type type, uint64_t *bits, unsigned char *ok);
 
-/* s + e +- b divided by n[i], in place. */
+/* Divides s + e +- b by n[i], in place. */
 typedef void mean_kernel(double *s, double *e, double *b, size_t count, const double *n);
 
-/* The square roots of s + e +- b, in place. */
+/* Takes the square roots of s + e +- b, in place. */
 typedef void root_kernel(double *s, double *e, double *b, size_t count);
 
-/* The variance of n elements, or where `root` its square root, from their sums and those of their
- * squares, q + qe +- qb; in place of s, e, b. The sums are off by `near` times the elements' magnitudes, too: 0, or
- * for FORM_MOMENTS what is in column_kernels.near[]. */
+/* Computes the variances of n[i] elements, or if `root` their square roots, from the sums of the elements, s + e +-
+ * b, and of their squares, q + qe +- qb; in place of s, e, b. The sums of the elements have a further error, up to
+ * `near` times the sum of magnitudes: `near` is 0, or for FORM_MOMENTS column_kernels.near[type]. */
 typedef void variance_kernel(double *s, double *e, double *b, const double *q, const double *qe,
                              const double *qb, size_t count, const double *n, double ddof, int root,
                              double near);

@@ -1,9 +1,9 @@
 /*
- * device.c - the CPU as a device: which kernel, how many threads, who takes which elements.
+ * device.c - the CPU as a device: chooses the kernels, and shares elements among threads.
  *
- * A large array is cut into tasks that threads take as they come free; each thread folds its tasks into
- * a state of its own, and these are merged at the end. Because merging is exact, neither the cut nor
- * the takers show in the result. A problem of several monoids takes its elements in blocks that stay in a core's
+ * A large array is cut into tasks that threads take as they come free; each thread folds its tasks into a state of
+ * its own, and these are merged at the end. Because merging is exact, the result depends neither on the cut nor on
+ * which thread takes which task. A problem of several monoids takes its elements in blocks that stay in a core's
  * cache, so that they come from memory once.
  */
 #include "device/device.h"
@@ -60,7 +60,7 @@ static int is_mixed(size_t size, const char *x, size_t n) {
     return n > 0 && (top_bits(x, size) != SIGN || memcmp(x, x + size, (n - 1) * size) != 0);
 }
 
-/* Returns the same for the terms x[i] y[i]. A product is -0 if a factor is 0 and the signs differ.
+/* Returns whether some term x[i] y[i] is not -0. A product is -0 if a factor is 0 and the signs differ.
  * (0 times infinity is NaN, which decides the sum anyway.) */
 static int are_products_mixed(size_t size, const char *x, const char *y, size_t n) {
     for (; n > 0; n--, x += size, y += size) {
@@ -70,8 +70,8 @@ static int are_products_mixed(size_t size, const char *x, const char *y, size_t 
     return 0;
 }
 
-/* Notes whether some term is anything but -0, unless that is known, and returns that: terms that are all -0 need not be
- * added, so that they are read once. Integers have no -0. */
+/* Sets s->mixed if some term is not -0, and returns s->mixed. Terms that are all -0 need not be added, and have been
+ * read for this test already. Integers have no -0. */
 static int note_sum(const struct problem *p, const char *x, size_t n, struct exact_sum *s) {
     if (!s->mixed) s->mixed = !type_is_float(p->type) || is_mixed(type_size(p->type), x, n);
     return s->mixed;
@@ -253,8 +253,8 @@ struct job {
     char *values;            /* where the leaves of a tree go */
     size_t n, element, task; /* elements; bytes an element; elements a task */
     uint64_t first;          /* the index of x[0] in the state */
-    int may_decide;          /* any and all: what is left may not matter */
-    int decided;             /* set by the thread that finds out */
+    int may_decide;          /* any and all: a few elements may decide the values */
+    int decided;             /* the values are decided; any thread may set this */
 };
 
 static size_t at_most(size_t a, size_t b) {
@@ -324,10 +324,10 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
         job.task = task_elements(d, in->n, job.element);
         stopped = pool_loop(d->pool, task_count(in->n, job.task), fold_task, &job);
         for (unsigned i = 0; i < d->threads && !stopped; i++)
-            state_merge(p, into, &d->slots[i].state, 0); /* indices are the job's already */
+            state_merge(p, into, &d->slots[i].state, 0); /* indices count in `into` already */
         pool_release(d->pool);
     } else {
-        /* Not all at once: kernels read several places in turn, and these should lie near. */
+        /* Folds a piece at a time: kernels read several streams of it in turn, which should lie near each other. */
         const size_t most = ARRAY_ALONE_TASK_BYTES / job.element;
         const int on_copy = in->n > most && stop_possible(); /* a stop leaves `into` as it was */
         struct state copy;

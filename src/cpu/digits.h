@@ -10,8 +10,8 @@
  *     x^2 = d0 d0 + 2 d0 d1 + (2 d0 d2 + d1 d1) + ...,
  * and each product is a multiple mi mj of a unit that is known beforehand, with |mi mj| <= 2^50. So it is added
  * to a tau = 1.5 * 2^52 of these units without rounding, and the bits of the result are tau's plus mi mj: one
- * multiplication, one addition and one of integers for each pair of digits, and nothing is left over. What
- * is added up for the digits themselves, in the same way, is the sum of x. So a pass over memory gives both.
+ * multiplication, one addition and one of integers for each pair of digits, and nothing is left over. The
+ * digits themselves, added up in the same way, give the sum of x. So one pass over memory gives both sums.
  *
  * Checks, as in extract.h: (a) m0 lies in [-2^25, 2^25); (b) after the last digit nothing is left of x.
  * For (a) sigma0 is 2^25 units more than 1.5 * 2^52 of them, so that t's bits above the lowest 26 are always
@@ -44,7 +44,7 @@ struct WINDOW {
     vu64 low[MAX_DIGITS + 1][MAX_DIGITS], high[MAX_DIGITS + 1][MAX_DIGITS];
 };
 
-/* 1.5 * 2^52 units of 2^unit. */
+/* Returns 1.5 * 2^52 units of 2^unit. */
 ALWAYS_INLINE double INSTANCE(sigma)(int unit) {
     const uint64_t bits = (uint64_t)(unit + 52 + 1023) << 52 | UINT64_C(1) << 51;
     double sigma;

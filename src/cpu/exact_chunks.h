@@ -4,14 +4,15 @@
  * A template with the parameters of extract.h; it makes the function NAME: a pair_kernel where PAIRED, else a
  * fold_kernel. The array is taken in chunks that stay in the first-level cache while they are tried:
  *   1. extract with the open window, with LEVELS levels, which the usual data need;
- *   2. else with MAX_LEVELS, and so for the next few chunks too, more of them each time in a row;
+ *   2. else with MAX_LEVELS levels; the next chunks start with these, twice as many after each failure in a row;
  *   3. else with a window of the chunk's own;
- *   4. else into bins, and so for more and more chunks in the same way, so that wild data does not pay for
- *      trying.
+ *   4. else into bins; the next chunks go there untried, twice as many after each failure in a row, so that wild
+ *      data does not pay for trying.
  */
 
-/* The greatest exponent of a term, and that of the unit of all terms: a window is chosen at most 7 bits above the one, and
- * with LEVELS levels it reaches down to the other if that is LEVELS MANTISSAs below. */
+/* NEEDS_LEVELS is 0 if LEVELS levels take all terms. TERM_HIGHEST is the greatest exponent of a term, and all terms
+ * are multiples of 2^TERM_LOWEST. choose() sets E to at most TERM_HIGHEST + 2 + 5, as its room is at most 5, and
+ * LEVELS levels reach down to 2^(E - LEVELS MANTISSA). */
 #ifndef TERM_HIGHEST
 #define NEEDS_LEVELS 1
 #else

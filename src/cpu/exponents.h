@@ -3,9 +3,9 @@
  *
  * A template with the parameters of extract.h, for bins.h and levels.h. A number's upper bits, its sign and exponent
  * field, say which word it goes to; so a step is a load, a shift, one or two operations, and one addition to memory.
- *   doubles   the mantissa with the implicit bit, as if there were one, is added. A word that leaves 64 bits says so
- *             by the carry flag, and that is counted. Who adds has to take off the implicit bits of numbers of exponent
- *             field 0 again, which have none.
+ *   doubles   the mantissa is added, always with an implicit bit. A sum that overflows 64 bits sets the carry flag,
+ *             and left[] counts these. Numbers of exponent field 0 have no implicit bit: callers take these bits off
+ *             again.
  *   floats    the number's 32 bits and COUNT_ONE are added. As all numbers of a word have the same upper bits, their
  *             mantissas are what is left when these are taken off as often as the count says. A word takes at most
  *             EXPONENTS_MOST = 2^16 - 1 numbers: their bits add up to less than 2^48.
@@ -25,7 +25,7 @@ ALWAYS_INLINE void add_to_word(uint64_t *sum, uint64_t v) {
 #endif
 }
 
-/* Does the same, and returns whether the sum left 64 bits. */
+/* Adds v to *sum, and returns whether the sum overflowed 64 bits. */
 ALWAYS_INLINE int word_leaves(uint64_t *sum, uint64_t v) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
     __asm__ goto("addq %1, %0\n\tjc %l2" : : "m"(*sum), "r"(v) : "cc", "memory" : over);
@@ -44,7 +44,7 @@ over:
 struct INSTANCE(exponents) {
     uint64_t word[2 * (2 * HIGHEST + 2)]; /* by sign and exponent field */
 #if MANTISSA > 32
-    uint32_t left[2 * (2 * HIGHEST + 2)]; /* how often a word has left 64 bits */
+    uint32_t left[2 * (2 * HIGHEST + 2)]; /* how often a word has overflowed 64 bits */
 #endif
 };
 
@@ -59,7 +59,7 @@ static int INSTANCE(unit)(int field) {
     return LOWEST + (field > 0 ? field - 1 : 0);
 }
 
-/* Adds the number of these bits. */
+/* Adds the number that has these bits to its word. */
 ALWAYS_INLINE void INSTANCE(add_word)(struct INSTANCE(exponents) * t, WORD bits) {
     uint64_t *const word = &t->word[bits >> MANTISSA];
 #if MANTISSA > 32
@@ -97,7 +97,7 @@ static void INSTANCE(hand_words_over)(const struct INSTANCE(exponents) * t, __in
     _Static_assert(83 + EXPONENTS_SPAN + 1 <= 127, "what is collected fits");
     for (int collected = 0, e = (int)FIELDS - 2; e > 0; e--) {
         sum = 2 * sum + INSTANCE(word_total)(t, e);
-        if (e == 1) sum += more + INSTANCE(word_total)(t, 0); /* these have one unit */
+        if (e == 1) sum += more + INSTANCE(word_total)(t, 0); /* fields 0 and 1 have one unit */
         if (++collected < EXPONENTS_SPAN && e > 1) continue;
         superacc_add(limbs, sum, INSTANCE(unit)(e));
         sum = 0;

@@ -1,7 +1,7 @@
 /*
  * extract.h - exact sums at the speed of memory: error-free extraction, vector by vector.
  *
- * What is summed are terms: the elements themselves, their magnitudes, their squares, products of two. A
+ * The kernels sum terms: the elements themselves, their magnitudes, their squares, or products of two. A
  * template, included by in_f32.h, in_f64.h and in_two_f64.h once per kernel with these defined:
  *   NAME            name of the function made, e.g. sum_f64
  *   ELEMENT         type of an element in memory
@@ -61,7 +61,7 @@ struct WINDOW {
 
 #define HALF_RANGE ((WORD)1 << (8 * sizeof(WORD) - 1))
 
-/* 1.5 * 2^exponent. */
+/* Returns 1.5 * 2^exponent. */
 ALWAYS_INLINE REAL INSTANCE(sigma)(int exponent) {
     WORD bits = (WORD)(exponent + HIGHEST) << MANTISSA | (WORD)1 << (MANTISSA - 1);
     REAL sigma;
@@ -163,7 +163,7 @@ ALWAYS_INLINE int INSTANCE(extract)(struct WINDOW *w, int levels, const ELEMENT 
         if (sizeof(WORD) == 8)
             w->high[k] += all >> 32;
         else
-            w->low[k] += all >> 32; /* a lane more */
+            w->low[k] += all >> 32; /* the next 32-bit lane */
         w->chunks[k]++;
     }
     return 1;

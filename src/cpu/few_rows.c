@@ -10,7 +10,8 @@
 
 _Static_assert(FEW_ROWS <= ROWS_AT_ONCE, "so MOMENTS_NEAR holds");
 
-/* Steps of columns, from c on; the last one ends with the last column, so that some columns may be done twice. */
+/* A loop over steps of columns, each from c on. The last one ends with the last column, so that some columns may be
+ * done twice. */
 #define EACH_STEP                                                                                  \
     KERNEL_PATH("");                                                                               \
     for (size_t c = 0, last = width - STEP, more = 1; more;                                        \
@@ -32,7 +33,7 @@ ALWAYS_INLINE vi64 not_finite(vf64 v) {
 
 /* ---- Sums and means ------------------------------------------------------------------------- */
 
-/* Sums of floats in one double each, exact or wrong: see TRY_ONE in column_sums.c. */
+/* Adds up floats in one double each, and sets bits of `wrong` if a sum is not exact: see TRY_ONE in column_sums.c. */
 #define SUM_f32(element)                                                                           \
     vf64 s[DOUBLES];                                                                               \
     {                                                                                              \
@@ -50,7 +51,7 @@ ALWAYS_INLINE vi64 not_finite(vf64 v) {
         }                                                                                          \
     }
 
-/* Sums of doubles as s + e, exact or wrong. */
+/* Adds up doubles as s + e, and sets bits of `wrong` if a sum is not exact. */
 #define SUM_f64(element)                                                                           \
     vf64 s[DOUBLES], e[DOUBLES], lost[DOUBLES];                                                    \
     {                                                                                              \
@@ -148,7 +149,7 @@ FEW(mean, f64) {
 #define ROUNDED_f32 vf32half
 #define ROUNDED_f64 vi64
 
-/* From sums that are near: column_arithmetic.h says how near. */
+/* Variances from approximate sums, whose bounds column_arithmetic.h derives. */
 #define FEW_VARIANCE(op, name, element, length, root)                                              \
     FEW(op, name) {                                                                                \
         element *out = (element *)to;                                                              \
@@ -190,7 +191,7 @@ FEW_VARIANCE(std, f64, unaligned_f64, long, 1)
 #define LEAST_KEY(type, vector) ((vector){0} - MOST_KEY(type) - 1)
 #define MOST_KEY(type)          (sizeof(type) == 4 ? (type)INT32_MAX : (type)INT64_MAX)
 #define IS_NAN(name, key)       (((key) > INF_##name) | ((key) < ~INF_##name))
-/* What stands for a NaN. Integers have none. */
+/* The bits of the NaN that is written. Integers have none. */
 #define NAN_f32 0x7fc00000
 #define NAN_f64 INT64_C(0x7ff8000000000000)
 #define NAN_i32 0
@@ -225,7 +226,7 @@ FEW_VARIANCE(std, f64, unaligned_f64, long, 1)
         return 1;                                                                                  \
     }
 
-/* Indices of each width become words. */
+/* Write indices of 32, or 64, bits as words. */
 #define INDICES_32(out, at)                                                                        \
     for (size_t k = 0; k < DOUBLES; k++) {                                                         \
         vu32half h;                                                                                \

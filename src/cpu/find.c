@@ -1,10 +1,10 @@
 /*
- * find.c - where the first element with given bits is, and the first NaN, of one instruction set.
+ * find.c - searches for the first element with given bits, or the first NaN, of one instruction set.
  */
 #include "cpu/vector.h"
 
-/* Four vectors at a time until one has such an element; then one by one. is(v) is true, or all ones in a
- * vector's lanes, where an element is looked for. */
+/* Tests four vectors at a time until one has a match, then elements one by one. is(v, type) is true for
+ * an element that matches; of a vector it sets all bits of the lanes that match. */
 #define FIND(name, type, is)                                                                       \
     size_t ISA_NAME(name)(const void *array, size_t n, uint64_t bits) {                            \
         KERNEL_PATH("");                                                                           \

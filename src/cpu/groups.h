@@ -12,8 +12,9 @@
  * TALLY_EINVAL: an id is wrong. */
 tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct absence *absence);
 
-/* Sets start[], and position[] to the numbers along the axis of all elements in the order of their groups, which vectors
- * share; NULL where they come in this order. The caller frees *out with sorted_free(). TALLY_EINVAL: an id is wrong. */
+/* Sets out->start[], and out->position[] to the indices of the elements along the axis, in the order of their groups;
+ * all vectors share this order. position is NULL if the elements lie in this order already. The caller frees *out
+ * with sorted_free(). TALLY_EINVAL: an id is wrong. */
 tally_status cpu_sort_positions(struct cpu_device *d, const struct shaped *s, struct sorted *out);
 
 /* Returns whether the first ids, and some that are spread over all, never fall. It guesses: others may. */

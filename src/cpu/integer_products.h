@@ -8,9 +8,9 @@
  * these fit such a lane, and their sums lanes of twice that again. Products that may be negative are first moved up by
  * half the lane's range, which makes them unsigned; that is taken off at the end.
  *
- * 32 and 64 bits. What is multiplied are unsigned halves of 64-bit lanes. A signed element is moved up by
+ * 32 and 64 bits. The kernel multiplies unsigned halves of 64-bit lanes. A signed element is moved up by
  * B = 2^(BITS-1) first, x' = x + B, and x y = x' y' - B (x' + y') + B^2: so the sum of all x' and y' is kept
- * too. To be squared, it is made |x| instead. The product of two halves has 64 bits; its own halves go to two
+ * too. For squares x is replaced by |x| instead. The product of two halves has 64 bits; its own halves go to two
  * sums. For 64 bits the four products of halves weigh 1, 2^32 (two of them) and 2^64.
  */
 
@@ -109,8 +109,8 @@ ALWAYS_INLINE size_t INSTANCE(vectors)(const char *x, const char *y, size_t vect
     return elements;
 }
 #else
-/* Does the same. Bounds: a vector adds at most 3 * 2^32 to each of a lane's sums, and a fold has at
- * most 2^29 vectors. */
+/* The same function for 32 and 64 bits. Bounds: a vector adds at most 3 * 2^32 to each of a lane's sums, and a fold
+ * has at most 2^29 vectors. */
 ALWAYS_INLINE size_t INSTANCE(vectors)(const char *x, const char *y, size_t vectors, int paired,
                                        struct INSTANCE(wide) * w) {
     const uint64_t half = 0xffffffff;
@@ -119,7 +119,7 @@ ALWAYS_INLINE size_t INSTANCE(vectors)(const char *x, const char *y, size_t vect
                                    : BITS == 64 ? UINT64_C(1) << 63
                                                 : UINT64_C(0x8000000080000000));
     vu64 sum[4] = {{0}};        /* by weight: 2^(32 k) */
-    vu64 low = {0}, high = {0}; /* of elements, by halves */
+    vu64 low = {0}, high = {0}; /* of elements, by halves; 64-bit squares: of r */
     for (size_t i = 0; i < vectors; i++, x += TALLY_VECTOR, y += TALLY_VECTOR) {
         PREFETCH_AHEAD(x, TALLY_VECTOR);
         if (paired) PREFETCH_AHEAD(y, TALLY_VECTOR);

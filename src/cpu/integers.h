@@ -9,10 +9,10 @@
  * lane would lose. Signed elements are first moved up by 2^(BITS-1) - one exclusive or - which makes them
  * unsigned, and what was added too much is taken off at the end. 64-bit elements have no wider word:
  * their halves go to two sums of their own. Memory answers faster when asked for several places in turn (read.c):
- * an array is taken as STREAMS streams. Nothing is asked for ahead: so little arithmetic does not hold up the misses
- * behind it (docs/performance.md).
+ * an array is taken as STREAMS streams. The kernel does not prefetch: so little arithmetic does not delay the cache
+ * misses behind it (docs/performance.md).
  *
- * Magnitudes. The same, of unsigned numbers: |x| of the least number is 2^(BITS-1), which is one.
+ * Magnitudes. They are summed as unsigned elements, which hold 2^(BITS-1), the magnitude of the least number, too.
  *
  * Product. |product| never falls while no element is 0, so it is exact in 64 bits until it overflows for
  * good; a zero anywhere then still makes it 0. Elements other than 0, 1 and -1 can occur 64 times before
@@ -54,7 +54,7 @@ ALWAYS_INLINE unsigned __int128 INSTANCE(total)(vu64 v) {
 }
 
 #if SIGNED
-/* |v|, unsigned. */
+/* Returns |v| lane by lane, as unsigned numbers. */
 ALWAYS_INLINE vu64 INSTANCE(absolute)(vu64 v) {
     typedef VECTOR_OF(INT) vint;
     typedef VECTOR_OF(WORD) vword;

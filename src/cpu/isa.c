@@ -1,5 +1,5 @@
 /*
- * isa.c - which kernels this machine can run, and whether they have to prefetch.
+ * isa.c - finds the kernels that this machine can run, and whether they have to prefetch.
  */
 #include "cpu/kernel_path.h"
 #include "cpu/kernels.h"
@@ -24,8 +24,8 @@ static int has_f16c(void) {
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* Returns whether the machine has everything that CMakeLists.txt names for those files, as the
- * compiler may use all of it. */
+/* Returns whether the machine has all instructions that CMakeLists.txt names for the AVX2 kernels,
+ * as the compiler may use all of them. */
 static int has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();

@@ -6,9 +6,10 @@
 
 #include "base/paths.h"
 
-/* The path of this place in a kernel. */
+/* Counts the path of this place in a kernel. */
 #define KERNEL_PATH(name) TALLY_PATH_UNLESS(name, cpu_isa_is_absent, NULL)
-/* The same in a template, whose parameters decide whether any call can take it: `condition` is a constant. */
+/* Counts the path of this place in a template. If `condition`, a constant, is 0, no call can take the path with these
+ * parameters of the template, and `why` is the reason. */
 #define KERNEL_PATH_IF(condition, name, why)                                                       \
     TALLY_PATH_UNLESS(name, cpu_isa_is_absent, (condition) ? NULL : (why))
 

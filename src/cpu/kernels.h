@@ -32,10 +32,10 @@ typedef size_t find_kernel(const void *x, size_t n, uint64_t bits);
 
 struct cpu_kernels {
     const char *isa;
-    /* To a struct exact_sum, but for `mixed`, whether some term was not -0: that is left to the caller. */
+    /* To a struct exact_sum, but for its `mixed` (some term was not -0), which the caller sets. */
     fold_kernel *sum[TYPES], *squares[TYPES], *magnitudes[TYPES];
     pair_kernel *products[TYPES];
-    /* To a struct moments, in one pass; NULL for types where two are as fast. */
+    /* To a struct moments, in one pass; NULL for types where two passes are as fast. */
     fold_kernel *moments[TYPES];
     fold_kernel *fast[TYPES];    /* to a double */
     fold_kernel *factors[TYPES]; /* to a struct factors */
@@ -43,7 +43,7 @@ struct cpu_kernels {
     fold_kernel *least[TYPES], *greatest[TYPES], *extremes[TYPES];
     find_kernel *find[TYPES], *find_nan[TYPES];
     fold_kernel *bits[3][TYPES]; /* and, or, xor, to a uint64_t */
-    fold_kernel *nonzero[TYPES]; /* adds their number to a uint64_t */
+    fold_kernel *nonzero[TYPES]; /* adds the number of elements that are not zero to a uint64_t */
     /* Products of the leaves of x[0..n), to out[] as f32, or f64 for f64 (see tree.h). */
     void (*product_leaves[TYPES])(const void *x, size_t n, void *out);
     /* Reads size bytes as fast as can be and returns something that depends on all of them. */

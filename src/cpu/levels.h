@@ -34,13 +34,14 @@ _Static_assert(TURNS *AT_ONCE / 2 <= LEVEL_LOAD, "two lanes take a block's vecto
 _Static_assert(BLOCKS_MAX *TURNS *WORDED <= 65535, "words take what blocks bring");
 /* A lane gains less than 2^51 units, and two of them BLOCKS_MAX times: less than 2^61. */
 
-/* sigma of level k, in all lanes. */
+/* Returns sigma of level k, in all lanes. */
 ALWAYS_INLINE vf64 level_start(int k) {
     const int64_t bits = (int64_t)(TOP - k * DROP + 1023) << 52 | INT64_C(1) << 51;
     return (vf64)((vi64){0} + bits);
 }
 
-/* a - b by the multipliers, which have nothing else to do here: some of the subtractions go this way. */
+/* Returns a - b, as a fused multiply-add. The multipliers have nothing else to do here, so some of the subtractions
+ * go this way. */
 ALWAYS_INLINE vf64 level_minus(vf64 a, vf64 b) {
     return (vf64)_mm512_fnmadd_pd((__m512d)b, _mm512_set1_pd(1), (__m512d)a);
 }
@@ -86,8 +87,10 @@ ALWAYS_INLINE void INSTANCE(open)(struct BINS *b, struct exact_sum *s) {
 /* The findings about a block. */
 enum INSTANCE(found) {
     INSTANCE(finite) = 0,
-    INSTANCE(special) = 1, /* some that went to words are not finite: they are yet to be counted */
-    INSTANCE(unlevelled) = 2 /* some that went to levels: none of these has been added */
+    /* Some numbers that went to words are not finite. They are yet to be counted. */
+    INSTANCE(special) = 1,
+    /* Some numbers that went to levels are not finite. None of the numbers that went there has been added. */
+    INSTANCE(unlevelled) = 2
 };
 
 /* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call.

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PADDING 256 /* bytes: kernels read whole vectors */
+#define PADDING 256 /* bytes behind an array, as kernels read whole vectors */
 
 /* Indices of the first element of a row, or of a run of its elements. */
 struct spot {
@@ -29,9 +29,9 @@ struct spot {
 /* A worker's arrays: one block. */
 struct worker {
     struct cpu_device alone; /* the thread as a device of its own */
-    struct scratch scratch;  /* has all that follows */
+    struct scratch scratch;  /* has the arrays below */
     char *x, *y;
-    /* Of each element its place in its row, hidden ones counted; NULL where no index is wanted. */
+    /* Each element's index in its row, hidden elements counted; NULL where no index is wanted. */
     uint32_t *position;
     int64_t *start; /* [rows + 1] */
     uint32_t cursor[MASKED_COLUMNS];
@@ -40,23 +40,23 @@ struct worker {
 
 struct job {
     const struct shaped *s;
-    size_t element, room;        /* elements of a block, at most */
+    size_t element, room;        /* bytes of an element; most elements of a block */
     size_t group;                /* rows of a task */
     int together;                /* rows run across memory */
-    int adjacent;                /* each begins where the one before it ends */
-    struct extent kept, reduced; /* the innermost of each; length 1 where there is none */
+    int adjacent;                /* each row begins where the one before it ends */
+    struct extent kept, reduced; /* the innermost of each kind; length 1 where there is none */
     struct worker *workers;
     unsigned char *todo; /* [results] */
     int is_left;         /* some row is marked in it */
     tally_status failed;
-    int halt; /* stop_shared()'s */
+    int halt; /* the flag of stop_shared() */
 };
 
 /* ---- Brought side by side -------------------------------------------------------------------- */
 
-/* Brings `rows` rows at once, whose elements lie `row` apart, and each of which goes on at
- * to[cursor[c]]; what is hidden goes to to[spare], so that nothing is decided element by element.
- * */
+/* Packs n elements of each of `rows` rows at once; row c goes on at to[cursor[c]]. Hidden elements go to
+ * to[spare], so that there is no branch per element. x_step and mask_step lead to the next element of a
+ * row, x_row and mask_row to the next row. */
 #define SPREAD(type)                                                                               \
     for (size_t i = 0; i < n; i++) {                                                               \
         const type *from = (const type *)(const void *)x + (ptrdiff_t)i * x_step;                  \
@@ -123,7 +123,8 @@ static ptrdiff_t result_of_row(const struct shaped *s, size_t row) {
     return place;
 }
 
-/* The runs of a row's elements, from one to the next in C order: all but the innermost reduced dimension. */
+/* A place among the runs of a row's elements, in C order. A run is the elements of the innermost reduced
+ * dimension. */
 struct runs {
     size_t index[TALLY_DIMS_MAX];
     struct spot at;
@@ -152,8 +153,8 @@ static const char *element_at(const struct job *job, const char *x, ptrdiff_t at
 
 /* ---- A block --------------------------------------------------------------------------------- */
 
-/* Notes the places in their row of n elements that go to [to, end); the first one is at `first`.
- * Only for an index. */
+/* Writes to h->position[], from `to` on and before `end`, the indices in their row of those of n elements
+ * that the mask shows. `first` is the index of the first of the n. Does nothing if no index is wanted. */
 static void note_positions(struct worker *h, size_t to, size_t end, const unsigned char *mask,
                            ptrdiff_t step, size_t n, size_t first) {
     for (size_t i = 0; h->position && i < n && to < end; i++) {
@@ -225,7 +226,8 @@ static void bring_together(const struct job *job, struct worker *h, size_t to, s
     } while (next_run(s, &r, inner->length));
 }
 
-/* Does the same for rows that begin where the one before ends. */
+/* Brings `rows` rows, each of which begins where the one before ends, to places `to` and behind; their
+ * ends are written to end[]. */
 static void bring_adjacent(const struct job *job, struct worker *h, size_t to, struct spot at,
                            size_t row, size_t rows, int64_t *end) {
     const struct shaped *s = job->s;
@@ -262,7 +264,7 @@ static const char *never_masked(const struct path_table *t, const unsigned at[PA
 PATH_TABLE(masked_paths, "behind a mask", never_masked, &way_axis, &path_ops, &path_types);
 #endif
 
-/* Brings the block of rows [row, row + rows). */
+/* Brings rows [row, row + rows) side by side, as the worker's block. */
 static void bring_block(const struct job *job, struct worker *h, size_t row, size_t rows) {
     const struct shaped *s = job->s;
     h->start[0] = 0;
@@ -318,7 +320,7 @@ static void put_run(const struct job *job, char *to, const char *from, size_t si
             memcpy(to + (ptrdiff_t)i * job->kept.out * (ptrdiff_t)size, from + i * size, size);
 }
 
-/* Reduces the block and writes its results. Leaves a block with a result that does not exist. */
+/* Reduces the block and writes its results. Marks a block with a result that does not exist. */
 static tally_status reduce_block(struct job *job, struct worker *h, size_t row, size_t rows) {
     const struct shaped *s = job->s;
     struct absence absence = {.number = UINT64_MAX};
@@ -431,7 +433,7 @@ int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     struct job job = {.s = s, .element = type_size(s->p->type), .room = MASKED_BLOCK};
     const size_t n = s->cut == TALLY_SEGMENTS ? s->n : s->results * s->each;
     *todo = NULL;
-    /* A block's results have numbers of their own, so row by row each finds its mean. */
+    /* A block numbers its results anew, so they would get wrong means: such rows are done one by one. */
     if (!s->mask || s->means || n == 0 || n / s->results > MASKED_EACH) return 0;
     job.kept = s->keeps ? s->kept[s->keeps - 1] : (struct extent){.length = 1};
     job.reduced = s->reduces ? s->reduced[s->reduces - 1] : (struct extent){.length = 1};

@@ -1,5 +1,5 @@
 /*
- * masked.h - many results of a few elements each, of what a mask lets pass.
+ * masked.h - many results of a few elements each, behind a mask.
  */
 #ifndef TALLY_CPU_MASKED_H
 #define TALLY_CPU_MASKED_H

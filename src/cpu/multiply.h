@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #endif
 
-/* x * y + z rounded once, where x * y is a double. */
+/* Returns x * y + z, rounded once; x * y is a double. */
 ALWAYS_INLINE vf64 multiply_add(vf64 x, vf64 y, vf64 z) {
 #if TALLY_VECTOR == 64
     return (vf64)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)z);
@@ -55,7 +55,8 @@ ALWAYS_INLINE vf64 upper_half(vf64 v) {
 }
 #endif
 
-/* x * y - h, where h is x * y rounded and that difference is a double (in_two_f64.h says when). */
+/* Returns x * y - h, where h is x * y rounded and that difference is a double (in_two_f64.h says
+ * when). */
 ALWAYS_INLINE vf64 multiply_error(vf64 x, vf64 y, vf64 h) {
 #if TALLY_VECTOR == 64
     return (vf64)_mm512_fmsub_pd((__m512d)x, (__m512d)y, (__m512d)h);

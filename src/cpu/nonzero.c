@@ -1,14 +1,14 @@
 /*
- * nonzero.c - how many elements are not zero, of one instruction set.
+ * nonzero.c - counts the elements that are not zero, of one instruction set.
  *
- * Zeros are counted, lane by lane, each lane as wide as an element: a comparison gives -1 there. A lane of 8
- * bits takes 255 of these, one of 16 bits 65535, wider ones a fold's; then lanes are added up. What an element means
- * does not matter but for its size, and for whether its sign makes no difference: -0 is a zero, and NaN is none.
+ * Zeros are counted, lane by lane, each lane as wide as an element: a comparison gives -1 there. A lane of 8 bits
+ * counts up to 255, one of 16 bits up to 65535, and wider lanes hold the count of a whole fold; then lanes are added
+ * up. Only an element's size matters, and for floats the sign bit, which is ignored: -0 is a zero, and NaN is none.
  */
 #include "cpu/vector.h"
 
-/* most: vectors that a lane's count takes. up: 1 for floats, whose sign bit is shifted out. Four streams, as memory
- * likes them (read.c). */
+/* most: vectors that a lane's count takes. up: 1 for floats, whose sign bit is shifted out. Four streams are
+ * read side by side, which is faster than one (read.c). */
 #define STREAMS NONZERO_STREAMS
 #define NONZERO(name, type, most, up)                                                              \
     void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \

@@ -3,9 +3,9 @@
  *
  * Integers are compared as they are. f16 and bf16 are turned into 16-bit integers that sort like them;
  * tracking both ends of those shows any NaN, which lie beyond the infinities. f32 and f64 are compared
- * as floats, which never takes a NaN for the lesser; NaNs are noticed apart, and which zero a result of
- * zero is follows from the signs of all elements: if the least is a zero, a sign among them is -0's; if the
- * greatest is one, it is -0 where all signs are set.
+ * as floats, which never takes a NaN for the lesser; NaNs are noted separately. The sign of a result that is
+ * zero follows from the signs of all elements: a least element that is zero is -0 if any sign is set, and a
+ * greatest one is -0 if all signs are set.
  *
  * For each type there is one loop, of which min, max and extremes leave out what they do not want: `want` is a
  * constant at each call. An array is taken as AT_ONCE streams, each with a best of its own: a comparison takes
@@ -93,7 +93,7 @@ static inline int16_t sortable(uint16_t bits) {
     return (int16_t)(bits ^ (((int16_t)bits >> 15) & 0x7fff));
 }
 
-/* Finds both ends, as the two together show NaNs. After a NaN both are insignificant. */
+/* Finds the least and the greatest, as only both together show NaNs. After a NaN neither matters. */
 ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, struct extremes *e) {
     enum { STEP = AT_ONCE * LANES(int16_t) };
     const unaligned_u16 *x = array;

@@ -1,5 +1,5 @@
 /*
- * prefetch.h - whether kernels prefetch, or the processor does it better by itself.
+ * prefetch.h - a switch: kernels prefetch, or leave that to the processor where it is better at it.
  */
 #ifndef TALLY_CPU_PREFETCH_H
 #define TALLY_CPU_PREFETCH_H

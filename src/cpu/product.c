@@ -8,7 +8,7 @@
 #include "problem/tree.h"
 
 #define PRODUCT_LEAVES(name, element, real, vector, WIDEN)                                         \
-    /* The product of the first `lanes` lanes, which meet by halves. */                            \
+    /* Returns the product of the first `lanes` lanes, combined by halves. */                      \
     static real meet_##name(real *lane, size_t lanes) {                                            \
         for (size_t h = TREE_LANES / 2; h > 0; h /= 2) {                                           \
             for (size_t j = 0; j < h && j + h < lanes; j++)                                        \

@@ -1,10 +1,10 @@
 /*
  * product_bins.h - exact sums of products of any two doubles: integers in one bin for every four exponents.
  *
- * A template with the parameters of extract.h, which takes the place of bins.h for products of doubles. Where SUMS is 1
- * the elements themselves are summed too, in bins of their own. FACTOR(p) and FACTOR_ONE(p) are what is multiplied, a
- * vector and one double. A finite double is a signed integer mantissa below 2^53 times a power of two. The product of
- * two mantissas is an integer below 2^106, which nothing can round, overflow or lose; it goes to the bin of its
+ * A template with the parameters of extract.h, which takes the place of bins.h for products of doubles. Where SUMS is
+ * 1 the elements themselves are summed too, in bins of their own. FACTOR(p) is a vector of factors, and FACTOR_ONE(p)
+ * one factor, as doubles. A finite double is a signed integer mantissa below 2^53 times a power of two. The product
+ * of two mantissas is an integer below 2^106, which nothing can round, overflow or lose; it goes to the bin of its
  * exponent, a signed 128-bit integer. A bin takes four exponents, which makes the product at most 2^3 times as large
  * and all bins together small enough for the first-level cache.
  *

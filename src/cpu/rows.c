@@ -41,7 +41,7 @@ struct worker {
     struct state state, piece;
     struct tree tree;
     size_t filled;         /* elements that have been gathered */
-    uint64_t index[PIECE]; /* of these elements in the part being folded, where there is a mask */
+    uint64_t index[PIECE]; /* gathered elements' indices in the part, where there is a mask */
     uint64_t shown[PIECE]; /* places of elements that a mask shows */
     _Alignas(64) char x[PIECE * 8];
     _Alignas(64) char y[PIECE * 8];
@@ -63,7 +63,7 @@ struct job {
     struct worker *workers;
     struct edge *edges; /* two a task: of the row it begins in, of the row it ends in */
     tally_status failed;
-    int *halt; /* stop_shared()'s */
+    int *halt; /* the flag of stop_shared() */
 };
 
 /* ---- Gathering ------------------------------------------------------------------------------ */
@@ -180,7 +180,7 @@ static void skip(struct run *r, size_t n, size_t element) {
     if (r->mask) r->mask += (ptrdiff_t)n * r->mask_step;
 }
 
-/* Writes every element, and moves on only behind those that the mask shows: there is no branch for each. */
+/* Writes every element, but moves on only after one that the mask shows, so that there is no branch per element. */
 #define PASS(type)                                                                                 \
     do {                                                                                           \
         const type *from = (const type *)(const void *)x;                                          \
@@ -229,7 +229,8 @@ static void gather_masked(const struct job *job, struct worker *w, const struct 
     w->filled += mask_pass(w->x + to, r->x, r->x_step, job->element, r->mask, r->mask_step, n);
 }
 
-/* Returns the places, in the run's list, of those of its first n elements that the mask lets pass; sets *count. */
+/* Returns the places, in the run's list, of those of its first n elements that the mask lets pass; sets *count to
+ * how many these are. */
 static const uint64_t *shown_of(const struct job *job, struct worker *w, const struct run *r,
                                 size_t n, size_t *count) {
     *count = n;
@@ -310,7 +311,8 @@ static size_t part_start(const struct rows *rows, size_t part) {
     return (size_t)offset_at(rows->start, rows->start_type, part);
 }
 
-/* Returns how many elements all rows before row i have, and the first of them before it. */
+/* Returns how many elements lie before row i: those of all earlier rows and, for segments, those before the first
+ * row. */
 static size_t row_start(const struct job *job, size_t i) {
     const struct rows *rows = job->rows;
     if (!rows->start) return i * rows->s->each;
@@ -486,7 +488,7 @@ static void rows_task(void *context, size_t task, unsigned worker) {
     size_t row = find_row(job, begin);
     const size_t last = only ? find_row(job, end < job->weight ? end : job->weight - 1) : 0;
     for (; row < job->count && s == TALLY_OK; row++) {
-        if (only) { /* mostly few of many: the next one is searched for */
+        if (only) { /* few rows of many may be wanted: search for the next one */
             const unsigned char *next = row <= last ? memchr(only + row, 1, last - row + 1) : NULL;
             if (!next) break;
             row = (size_t)(next - only);

@@ -1,10 +1,10 @@
 /*
  * rows.h - results one after another: each folded from its own elements by the kernels for whole arrays.
  *
- * A row is what one result is reduced from: a segment, or the elements of an array with some indices held
- * fast. Any strides, a mask, any operator: what does not lie side by side is gathered in pieces. The work is
- * cut by elements, not by rows, so that neither a giant row nor a million empty ones hold anybody up; a row
- * that is cut is merged from the states of its pieces (over the canonical tree: cut where leaves end).
+ * A row is the elements of one result: a segment, or the elements of an array for which some indices are fixed. Rows
+ * can have any strides, a mask and any operator: elements that do not lie side by side are gathered in pieces. The
+ * work is cut by elements, not by rows, so that neither a giant row nor a million empty ones make a thread wait; a
+ * row that is cut is merged from the states of its pieces (for the canonical tree it is cut where leaves end).
  */
 #ifndef TALLY_CPU_ROWS_H
 #define TALLY_CPU_ROWS_H
@@ -12,24 +12,26 @@
 #include "cpu/cpu.h"
 
 struct rows {
-    const struct shaped *s; /* what to write where; of TALLY_AXES also where rows lie */
-    /* Of others row i is x[start[i]..start[i + 1]), and y and mask alike. Where `vectors`, row i is part i / s->vectors of
-     * vector i % s->vectors: elements [start[part], start[part + 1]) along the axis, or those that position[] has there. */
+    const struct shaped *s; /* which results go where; for TALLY_AXES also where rows lie */
+    /* Otherwise row i is x[start[i]..start[i + 1]), and y and mask alike. If `vectors`, row i is part i / s->vectors
+     * of vector i % s->vectors: elements [start[part], start[part + 1]) along the axis, or those whose indices along
+     * the axis are position[start[part]..start[part + 1]). */
     const void *start;
     int vectors;
     tally_type start_type;
     const char *x, *y;
     const unsigned char *mask;
     int absolute;              /* indices count in the caller's array, not from the row's start */
-    const uint64_t *position;  /* NULL, or where each of these elements stood there */
+    const uint64_t *position;  /* NULL, or each element's index in the caller's array */
     const unsigned char *only; /* NULL, or a byte a row: 1 where it is wanted */
 };
 
 /* Folds and lowers all rows that are wanted; notes in *absence the first result that does not exist. */
 tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence);
 
-/* Copies those of n elements of `element` bytes, `x_step` of them apart, whose bytes of the mask, `mask_step` apart, are not 0.
- * Returns how many these are; there is room for n. */
+/* Copies those of n elements whose bytes of the mask are not 0, and returns how many these are. Elements have
+ * `element` bytes and lie x_step elements apart; bytes of the mask lie mask_step bytes apart. `to` has room for n
+ * elements. */
 size_t mask_pass(char *to, const char *x, ptrdiff_t x_step, size_t element,
                  const unsigned char *mask, ptrdiff_t mask_step, size_t n);
 

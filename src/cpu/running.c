@@ -32,8 +32,8 @@ static const char *never_run(const struct path_table *t, const unsigned at[PATH_
 PATH_TABLE(run_paths, "running totals", never_run, &run_axis, &exact_axis, &path_ops, &path_types);
 #endif
 
-/* Folds segments that are too long for running totals: numbers which[0..count) of a block, up to COLUMN_STEP of them,
- * whose columns they become. */
+/* Folds segments which[0..count) of a block, which are too long for running totals, to the block's columns of the
+ * same numbers. count <= COLUMN_STEP. */
 static void add_long(const struct blocks *a, struct block_worker *h, const char *x,
                      const size_t *start, const unsigned char *which, size_t count) {
     for (size_t i = 0; i < count; i++) {

@@ -2,8 +2,8 @@
  * cpu/scattered.c - see scattered.h.
  *
  * Each worker has a share of the rows, in their order, and columns of its own for all groups, one group behind another.
- * Then tasks of some groups each merge these columns, and lower them. (Workers that share the columns take three times as
- * long: they read pieces of rows.)
+ * Then tasks of some groups each merge these columns, and lower them. (If workers shared the columns, each would
+ * read pieces of rows; that takes three times as long.)
  *
  * Groups have whole steps of columns: the elements behind a row, which are those of its neighbour, are added to columns that
  * nobody lowers. Where the array ends, rows are copied first. Behind the last group there is one more, of rows that are
@@ -24,7 +24,7 @@ struct scatter_job {
     const struct scattered *r;
     size_t width, unit, stride; /* columns of a row, of a group, and of all groups */
     const char *x_end, *y_end;  /* where the arrays end */
-    size_t shares, rows;        /* and the rows of each but the last */
+    size_t shares, rows;        /* shares of the rows; the rows of each but the last */
     size_t batch;               /* rows that are added at once */
     size_t groups;              /* of a task that lowers */
     struct scratch scratch;     /* has planes[] and counts[] */
@@ -79,8 +79,8 @@ static int is_shown(const struct shaped *s, size_t row) {
     return !s->mask || s->mask[(ptrdiff_t)row * s->reduced[0].mask];
 }
 
-/* Finds the groups of rows, counts these, and clears the columns of new groups. Returns 0 if an id is outside of all groups and
- * should not be. */
+/* Sets group[] to the groups of `rows` rows from number `first` on, counts the rows of each group, and clears the
+ * columns of new groups. Returns 0 if an id is outside of all groups and should not be. */
 static int find_groups(const struct scatter_job *job, const struct share *to,
                        const struct adders *adders, size_t first, size_t rows, uint32_t *group) {
     const struct shaped *s = job->r->s;
@@ -101,8 +101,8 @@ static void add_each(const struct scatter_job *job, const struct adders *to,
         to->of[k].form->each(to->of[k].columns, job->stride, in, group, job->unit);
 }
 
-/* Returns whether whole steps of rows, from the one at `at` to the one at `last`, which are equally far apart, lie in their
- * array. */
+/* Returns whether whole steps of all rows from the one at `at` to the one at `last` lie in their array, which ends at
+ * `end`. */
 static int has_steps(const struct scatter_job *job, const char *at, const char *last,
                      const char *end) {
     const size_t bytes = job->unit * job->r->a->element;
@@ -204,7 +204,7 @@ static void lower_groups(struct scatter_job *job, struct block_worker *h, size_t
     for (size_t i = 0; i < groups; i++)
         block_copy_columns(a, h->planes, stride, i * job->width, job->planes, job->stride,
                            (first + i) * job->unit, job->width);
-    (void)block_lower(a, h, h->planes, stride, &at); /* there are no exact states besides */
+    (void)block_lower(a, h, h->planes, stride, &at); /* always 1: a->exact is NULL */
 }
 
 static void lower_task(void *context, size_t task, unsigned worker) {

@@ -3,9 +3,9 @@
  *
  * Segments are columns of a block (blocks.h). Sums of all segments of a block are taken from running totals where
  * these are exact (segments.c), unless all have one length up to TRANSPOSED_BEST. Else short ones are copied,
- * sixteen at a time, and filled up to the longest of them with what adds nothing, and longer ones are folded one by
- * one; the segments of a block are sorted by length first. If all have one short length, they are transposed
- * instead.
+ * sixteen at a time, and filled up to the longest of them with elements that do not change their results. Longer ones
+ * are folded one by one. The segments of a block are sorted by length first. If all have one short length, they are
+ * transposed instead.
  */
 #include "cpu/segmented.h"
 
@@ -27,7 +27,7 @@
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
 #define KEY_FORMS (FORM_BIT(FORM_ORDER) | FORM_BIT(FORM_LEAST) | FORM_BIT(FORM_GREATEST))
 
-/* Returns whether segments can be filled up: sums by zeros, keys by keys that are there. (Means of
+/* Returns whether segments can be filled up: sums by zeros, keys by a segment's own first key. (Means of
  * 64-bit integers need the same number of elements in all results.) */
 static int can_fill(const struct blocks *a) {
     for (unsigned v = 0; v < a->p->values; v++)
@@ -145,7 +145,7 @@ static void lower_empty(const struct blocks *a, struct block_worker *h, size_t f
                         const size_t *start, size_t count) {
     struct state nothing;
     const tally_value root = {.type = 0};
-    size_t known = SIZE_MAX; /* one that has been written */
+    size_t known = SIZE_MAX; /* an empty segment whose results have been written */
     for (size_t i = 0; i < count; i++) {
         if (start[i + 1] != start[i]) continue;
         if (known == SIZE_MAX) {

@@ -4,7 +4,7 @@
  * A piece of some hundred elements is extracted into integers of one unit (extract.h says how), and these are added up
  * lane by lane as they come: running[V + k] is the sum of elements k, k - V, k - 2 V ..., where V is the lanes of a
  * vector, and running[0..V) is 0. So the V words from running[j] on add up to the sum of all elements before j, and a
- * segment's sum is what they add up to at its end less what they do where it begins. Elements cost the same in segments
+ * segment's sum is this sum at the segment's end minus this sum at its beginning. Elements cost the same in segments
  * of every length, a segment costs two loads, and nothing is decided by lengths.
  *
  * Bounds. All |x| < 2^E and no segment has more than 2^g elements. The upper unit is 2^(E + g - 50), so that a sum
@@ -78,8 +78,8 @@ ALWAYS_INLINE double two_to(int exponent) {
     return __builtin_ldexp(1.0, exponent);
 }
 
-/* Makes the segments' sums, s[i] + e[i], of running totals in units of 2^u and, if `levels` is 2,
- * 51 bits below. */
+/* Makes the segments' sums, s[i] + e[i], from running totals in units of 2^u and, if `levels` is 2,
+ * from those in units of 2^(u - DROP), too. */
 ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, size_t count, int u,
                                 int levels, double *s, double *e) {
     const double unit = two_to(u), unit2 = two_to(u - DROP);
@@ -143,7 +143,7 @@ ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, si
         return !any_set((vu64)wrong);                                                              \
     }
 
-/* The bits of the greatest magnitude of x[0..n), floats: a NaN's are above all others. */
+/* Returns the bits of the greatest magnitude of x[0..n), floats: a NaN's are above all others. */
 #define GREATEST_FLOAT(name, element, type, vector, all, HIGHER)                                   \
     ALWAYS_INLINE type CONCAT(most_##name, TALLY_ISA)(const element *x, size_t n) {                \
         vector most[STEP / LANES(type)] = {{0}};                                                   \
@@ -173,7 +173,7 @@ GREATEST_FLOAT(f32, unaligned_f32, int32_t, vi32, INT32_MAX, HIGHER_32)
 GREATEST_FLOAT(bf16, unaligned_u16, int32_t, vi32, 0x7fff, HIGHER_32)
 GREATEST_FLOAT(f16, unaligned_u16, int32_t, vi32, 0x7fff, HIGHER_32)
 
-/* E such that all magnitudes are below 2^E, from the greatest one's bits; or NOT_FINITE. */
+/* Returns an E such that all magnitudes are below 2^E, from the greatest one's bits; or NOT_FINITE. */
 #define NOT_FINITE INT32_MAX
 ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
     const int field = (int)(bits >> mantissa);
@@ -187,8 +187,9 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
 #define ABOVE_f16(x, n)  above(CONCAT(most_f16, TALLY_ISA)(x, n), 10, 15)
 #define ABOVE_i32(x, n)  33
 
-/* LEAST_LEVELS: how many are tried first; f64 seldom fits one. MOST_LEVELS: how many there can be; the 41 bits of an f16,
- * and 10 of a sum of a piece, fit one. FITS: all elements do. So do integers, in 33 bits and without -0. */
+/* LEAST_LEVELS: the levels that are tried first; f64 seldom fits one. MOST_LEVELS: the most levels that can be
+ * needed. An f16 needs one: it is a multiple of 2^-24 below 2^16, and the upper unit is at most 2^(16 + 10 - UPPER) =
+ * 2^-24. FITS: 1 if no element can fail, as for integers, which are below 2^33 and never -0. */
 #define ALWAYS "such elements fit a level"
 #define SEGMENTS_KERNEL(name, element, LEAST_LEVELS, MOST_LEVELS, FITS)                            \
     RUN(name, element)                                                                             \

@@ -1,5 +1,5 @@
 /*
- * shaped.c - reductions in parts on the CPU: which way suits a shape.
+ * shaped.c - reductions in parts on the CPU: chooses the way that suits a shape.
  */
 #include "base/status.h"
 #include "base/types.h"

@@ -1,6 +1,6 @@
 /*
- * transpose.c - rows and segments that become columns, so that the kernels of columns can reduce them, and what is asked of
- * offsets before; of one instruction set.
+ * transpose.c - turns rows and segments into columns, so that the kernels of columns can reduce them, and tests
+ * offsets; of one instruction set.
  */
 #include "cpu/column_kernels.h"
 #include "cpu/column_loads.h"
@@ -22,7 +22,7 @@ TRANSPOSE(1, unaligned_u8)
 TRANSPOSE(2, unaligned_u16)
 
 #if TALLY_VECTOR == 64
-/* Blocks of 8 x 8 by three rounds of exchanges. */
+/* Transposes 8 rows of 8 columns by three rounds of shuffles; stores the first `columns` columns. */
 ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *out) {
     __m512i b[8];
     for (int i = 0; i < 8; i += 2) {
@@ -43,7 +43,7 @@ ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *o
     }
 }
 
-/* Blocks of 16 rows and 16 columns. */
+/* Transposes 16 rows of 16 columns by four rounds; stores the first `columns` columns. */
 ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *out) {
     __m512i b[16];
     for (int i = 0; i < 16; i += 2) {
@@ -70,7 +70,7 @@ ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *o
     }
 }
 
-/* A block of as many rows as a vector has lanes, of which the columns `there` are. */
+/* Transposes a block of as many rows as a vector has lanes. `there` is a mask of the columns that exist. */
 #define BLOCK(bits, element, mask)                                                                 \
     ALWAYS_INLINE void block_##bits(const char *x, ptrdiff_t row, mask there, size_t columns,      \
                                     size_t width, element *out) {                                  \
@@ -82,8 +82,8 @@ ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *o
 BLOCK(32, uint32_t, __mmask16)
 BLOCK(64, uint64_t, __mmask8)
 
-/* Rows of four elements that lie side by side: vectors of whole rows. The last arguments are the elements of columns 0 and 1
- * in two vectors. */
+/* Transposes rows of four elements that lie side by side, by vectors of whole rows. The last arguments are the places
+ * of columns 0 and 1 in two vectors. */
 #define ROWS_OF_FOUR(bits, element, ...)                                                           \
     ALWAYS_INLINE void rows_of_four_##bits(const char *x, size_t width, element *out) {            \
         const __m512i first = _mm512_setr_epi##bits(__VA_ARGS__),                                  \
@@ -101,7 +101,8 @@ BLOCK(64, uint64_t, __mmask8)
 ROWS_OF_FOUR(32, uint32_t, 0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29)
 ROWS_OF_FOUR(64, uint64_t, 0, 4, 8, 12, 1, 5, 9, 13)
 
-/* Blocks of rows that are `near` to each other share lines: of every `near`-th one is asked for ahead. */
+/* Transposes block by block. Rows less than 64 bytes apart share lines, so only every `near`-th of them is
+ * prefetched. */
 #define TRANSPOSE_BLOCKS(bytes, bits, element, mask, near)                                         \
     void CONCAT(transpose_##bytes, TALLY_ISA)(const char *x, ptrdiff_t row, size_t rows,           \
                                               size_t columns, size_t width, char *to) {            \
@@ -156,7 +157,7 @@ TRANSPOSE(8, unaligned_u64)
 GATHER(1, unaligned_u8)
 GATHER(2, unaligned_u16)
 #if TALLY_VECTOR == 64
-/* Transposes segments: loads a vector of each at a time, those elements within it by a mask. */
+/* Transposes segments: loads a vector of each at a time; a mask selects the elements that are in the segment. */
 #define GATHER_BLOCKS(bytes, bits, element, integer, mask)                                         \
     void CONCAT(gather_##bytes, TALLY_ISA)(const char *x, const size_t *start,                     \
                                            const size_t *length, size_t count, size_t longest,     \

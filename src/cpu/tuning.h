@@ -26,7 +26,7 @@
 
 /* Bytes ahead that a kernel prefetches if it does little with a line and reads one stream (vector.h). */
 #define STREAM_AHEAD 16384
-/* The same for extraction, of each stream of one array, and of two arrays (extract.h). */
+/* Bytes ahead that extraction prefetches in each stream: of one array, and of two arrays (extract.h). */
 #define EXTRACT_AHEAD        2560
 #define EXTRACT_PAIRED_AHEAD 2048
 /* Streams that a kernel reads side by side. */
@@ -37,7 +37,7 @@
 /* Vectors of a chunk, which stays in the first-level cache while it is tried (exact_chunks.h). */
 #define EXTRACT_CHUNK_VECTORS 256
 #define DIGITS_CHUNK_VECTORS  256
-/* Back-off: chunks that are taken the slower way after one that failed, at most; of a deeper extraction, and of bins
+/* Back-off: the most chunks that are taken a slower way untried, after failures in a row: by all levels, and by bins
  * (exact_chunks.h). */
 #define MAX_DEPTH    64
 #define MAX_PATIENCE 256
@@ -58,7 +58,7 @@
 
 /* Below this many bytes of all rows one core is done before another has woken up. */
 #define ROWS_ALONE_BYTES ((size_t)1 << 19)
-/* What a row costs besides its elements, in elements. */
+/* Fixed cost of a row, in elements that take as long. */
 #define ROW_WEIGHT 64
 /* Tasks, at most, and the weight of one (row_weight()), at least. */
 #define ROWS_TASKS_MOST  512
@@ -74,9 +74,9 @@
 
 /* Columns are added in steps of this many; blocks of planes have room for a multiple of it. */
 #define COLUMN_STEP 16
-/* Bytes from one row to the next, from which on rows are read as streams of their own. */
+/* Least bytes from one row to the next for which each row is read as a stream of its own. */
 #define COLUMNS_APART 1024
-/* Steps that are not tried without a bound after one where something was left over. */
+/* Back-off: steps that are not tried without a bound after one whose sum was rounded (column_sums.c). */
 #define COLUMNS_TRY_AGAIN 16
 /* Bytes ahead of a short row that are prefetched where rows are transposed. */
 #define TRANSPOSE_AHEAD 8192
@@ -102,7 +102,7 @@
 #define FOLD_LEAST 33
 /* Rows of more bytes are left to the kernels for whole arrays. */
 #define LONG_BYTES ((size_t)32 << 10)
-/* Segments of a block; and the elements of a segment, at most, that is not folded by itself. */
+/* Segments of a block; and the most elements of a segment that is added together with others. */
 #define SEGMENTS_BLOCK 256
 #define SEGMENTS_SHORT 32
 /* Rows and segments of more than TRANSPOSED_BEST elements try running totals first, if they have at most RUN_BYTES;
@@ -119,9 +119,10 @@
 /* Elements and rows of a block, at most, unless MASKED_COLUMNS rows have more elements. */
 #define MASKED_BLOCK ((size_t)32 << 10)
 #define MASKED_ROWS  ((size_t)8 << 10)
-/* Elements of a row, at most; longer ones are left. */
+/* Elements of a row, at most; longer rows are left to cpu_rows(). */
 #define MASKED_EACH ((size_t)8 << 10)
-/* The most and the least rows that are packed together, and how many elements of each are prefetched. */
+/* The most and the least rows that are packed together; how many elements ahead each is prefetched; bytes of a
+ * task. */
 #define MASKED_COLUMNS       ((size_t)64)
 #define MASKED_COLUMNS_LEAST ((size_t)8)
 #define MASKED_AHEAD         8
@@ -129,14 +130,14 @@
 
 /* ---- Vectors: vectors.c --------------------------------------------------------------------- */
 
-/* Bytes of rows that are gathered at a time, which stay in the first-level cache; and how many rows ahead they are
- * prefetched, if a row has at most so many bytes there. */
+/* Bytes of rows that are gathered at a time, which stay in the first-level cache; how many rows ahead rows are
+ * prefetched; and the most bytes of a row that are prefetched. */
 #define VECTORS_TILE        ((size_t)12 << 10)
 #define VECTORS_AHEAD       16
 #define VECTORS_AHEAD_BYTES ((size_t)1 << 10)
-/* To begin and lower a part takes as long as to add so many rows. */
+/* Fixed cost of a part: to begin and lower it takes as long as to add this many rows. */
 #define VECTORS_PART_WEIGHT 4
-/* Least rows of a part, for each that lies side by side in a fold, that are worth folding. */
+/* A part is folded if it has at least this many times the rows that lie side by side in a fold. */
 #define VECTORS_FOLDS 4
 
 /* ---- Vectors of groups: scattered.c --------------------------------------------------------- */

@@ -38,7 +38,7 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
 #define LANES(type)   (TALLY_VECTOR / sizeof(type))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* A function that stays one, whatever constants it is called with. */
+/* Marks a function that compilers must not inline, nor clone for constant arguments. */
 #ifdef __clang__
 #define ONE_COPY __attribute__((noinline))
 #else
@@ -50,7 +50,7 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
 #define CONCAT(a, b)   CONCAT2(a, b)
 #define ISA_NAME(name) CONCAT(name, TALLY_ISA)
 
-/* One vector from memory of any alignment. */
+/* Loads one vector from memory of any alignment. */
 #define VECTOR_LOAD(vector, pointer)                                                               \
     __extension__({                                                                                \
         vector loaded_;                                                                            \
@@ -66,14 +66,14 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
         for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                       \
             __builtin_prefetch((const char *)(p) + (distance) + line_, 0, 4 - (level));            \
     } while (0)
-/* The same for a kernel that does little with a line, and reads up to four streams. Where the
- * processor prefetches better by itself (prefetch.h), it prefetches only the line that is read next.
- * */
+/* Does PREFETCH() for a kernel that does little with a line, and reads up to four streams. Where the
+ * processor prefetches better by itself (prefetch.h), the distance is 0: only the lines at p are asked
+ * for, which are read next. */
 #define PREFETCH_PLAIN(p, bytes, distance, level)                                                  \
     PREFETCH(p, bytes, (distance)&cpu_prefetches, level)
 #define PREFETCH_AHEAD(p, bytes) PREFETCH_PLAIN(p, bytes, STREAM_AHEAD, 2)
 
-#ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */
+#ifdef __clang__ /* Clang unrolls unasked, and warns at -O1 that it cannot */
 #define UNROLL(n)
 #else
 #define UNROLL_(text) _Pragma(#text)
@@ -133,8 +133,8 @@ ALWAYS_INLINE vf64 higher_f64(vf64 a, vf64 b) {
 #endif
 }
 
-/* Return the lesser and the greater lane by lane, as instructions: compilers make a comparison and
- * a masked move of it if both are of the same keys. */
+/* Return the lesser and the greater lane by lane, by one instruction each. Compilers make a comparison
+ * and a masked move of plain C if both are taken of the same keys. */
 ALWAYS_INLINE vi16 lower_i16(vi16 a, vi16 b) {
 #if TALLY_VECTOR == 64
     return (vi16)_mm512_min_epi16((__m512i)a, (__m512i)b);
@@ -161,7 +161,7 @@ ALWAYS_INLINE vi16 higher_i16(vi16 a, vi16 b) {
 #endif
 }
 
-/* seen | (a ^ b): remembers every bit in which a and b ever differed. */
+/* Returns seen | (a ^ b): remembers every bit in which a and b ever differed. */
 ALWAYS_INLINE vi64 note_difference(vi64 seen, vi64 a, vi64 b) {
 #if TALLY_VECTOR == 64
     return (vi64)_mm512_ternarylogic_epi64((__m512i)seen, (__m512i)a, (__m512i)b, 0xf6);
@@ -189,7 +189,7 @@ ALWAYS_INLINE int any_set(vu64 v) {
 #endif
 }
 
-/* Half a vector of 16-bit floats, widened exactly to a vector of f32. */
+/* Return half a vector of 16-bit floats, widened exactly to a vector of f32. */
 ALWAYS_INLINE vf32 widen_bf16(vu16half h) {
 #if TALLY_VECTOR == 64
     return (vf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)h), 16);

@@ -53,7 +53,7 @@ struct job {
 /* The parts whose columns a worker has in its block, one behind another. */
 struct part_worker {
     size_t filled, first;           /* how many parts, and the first of them */
-    size_t start[ACROSS_WIDTH + 1]; /* of each the first row, and behind the last */
+    size_t start[ACROSS_WIDTH + 1]; /* each part's first row; then the end of the last */
 };
 
 /* A block of columns: of one index of the outer kept dimensions. */
@@ -249,8 +249,8 @@ static int take_part(struct job *job, struct block_worker *h, struct part_worker
     return (w->filled + 1) * c->width <= job->a.width || lower_parts(job, h, w, c);
 }
 
-/* Reduces the parts of weights [begin, end) of a block of columns; those that are cut to edges[0] and edges[1],
- * which is NULL where none is. */
+/* Reduces the parts of weights [begin, end) of a block of columns. The states of parts that are cut go to edges[0]
+ * and edges[1]; `edges` is NULL if no part is cut. */
 static void take_parts(struct job *job, struct block_worker *h, struct part_worker *w, size_t block,
                        size_t begin, size_t end, struct edge *edges) {
     const struct columns c = columns_of(job, block);
@@ -329,7 +329,8 @@ int cpu_takes_vectors(const struct shaped *s) {
            magnitude(s->kept[s->keeps - 1].x) < magnitude(s->reduced[0].x);
 }
 
-/* Returns whether columns of planes can do the problem. (With a mask, by_scattering() alone does: others take parts of rows.) */
+/* Returns whether columns of planes can do the problem. (With a mask only by_scattering()
+ * can: by_planes() heeds no mask.) */
 static int has_planes(struct job *job) {
     const struct shaped *s = job->s;
     return !problem_has(s->p, MONOID_TREE) && s->n < (size_t)1 << 31 && block_plan_forms(&job->a);
@@ -438,7 +439,8 @@ static tally_status by_planes(struct cpu_device *d, struct job *job, unsigned ch
     return status;
 }
 
-/* Reduces groups as their rows come, if that is a way for them; returns whether it was. */
+/* Reduces groups as their rows come, if scattered_suits(), and returns 1. Returns 0 if another way has to do it: this
+ * one does not suit, has no memory for its states, or has met an id outside of all groups. */
 static int by_scattering(struct cpu_device *d, struct job *job, unsigned char **todo,
                          struct absence *absence, tally_status *status) {
     plan_columns(job); /* without an order; by_planes() plans anew */

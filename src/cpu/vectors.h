@@ -10,8 +10,8 @@
  * neighbouring elements of one. */
 int cpu_takes_vectors(const struct shaped *s);
 
-/* Reduces such a shape, whose offsets have been checked, and which has vectors. Notes in *absence the first result that
- * does not exist. TALLY_EINVAL: an id is wrong. */
+/* Reduces a shape for which cpu_takes_vectors(); its offsets have been checked, and it has vectors. Notes in *absence
+ * the first result that does not exist. TALLY_EINVAL: an id is wrong. */
 tally_status cpu_vectors(struct cpu_device *d, const struct shaped *s, struct absence *absence);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * compiler.h - CUDA's run-time compiler (NVRTC): from a text to an image that the driver loads.
  *
- * libnvrtc comes with the CUDA toolkit, not with the driver, so it may not be there; nothing but
- * kernels that are not in the library as images needs it.
+ * libnvrtc comes with the CUDA toolkit, not with the driver, so it may not be there. Only kernels of
+ * which the library has no image need it.
  */
 #ifndef TALLY_CUDA_COMPILER_H
 #define TALLY_CUDA_COMPILER_H

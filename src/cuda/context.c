@@ -94,7 +94,7 @@ void context_release(struct gpu *gpu) {
     pthread_rwlock_unlock(&d->lock);
 }
 
-/* Finds whether `context` is the device's primary one, without making that where it is not there. */
+/* Finds whether `context` is the device's primary one, without making a primary one where there is none. */
 static CUresult is_primary(CUdevice device, CUcontext context, bool *out) {
     unsigned flags = 0;
     int active = 0;

@@ -9,8 +9,8 @@
  * then marked as lost, all calls of all struct gpu on it fail, and the next open resets the context
  * and begins a new generation. A struct gpu of an older generation holds nothing any more: it can
  * only be closed. A lock that calls hold for reading keeps the reset away from calls under way.
- * A caller's context is the caller's to give up. Where it is the primary one, generations count there
- * too; otherwise it is lost for good, and the driver says so to every call.
+ * A context of the caller's is never reset here, unless it is the primary one, for which generations
+ * count, too. Any other is lost for good after such an error: the driver then fails every call.
  */
 #ifndef TALLY_CUDA_CONTEXT_H
 #define TALLY_CUDA_CONTEXT_H
@@ -62,7 +62,7 @@ tally_status cuda_leave(struct gpu *gpu, CUresult error, const char *what);
 CUresult context_retain(struct gpu *gpu);
 /* Uses a context of the caller's; it stays the caller's. */
 CUresult context_take(struct gpu *gpu, CUcontext context);
-/* Ends either. */
+/* Ends the use of either context: releases the primary one, and leaves the caller's as it is. */
 void context_release(struct gpu *gpu);
 
 #endif

@@ -116,13 +116,14 @@ typedef struct CUgraphNodeParams {
     } of;
     long long reserved2;
 } CUgraphNodeParams;
-/* How a node depends on another: all 0, it begins when that has ended; as a launch that begins early
- * does, with these two. */
+/* How a node depends on the one before it. If all fields are 0, it begins when that has ended. With
+ * these two values it may begin early, like a launch with the attribute above. */
 enum { CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1 };
 typedef struct CUgraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];
 } CUgraphEdgeData;
-/* A thread may do what captures into graphs forbid: nothing of it concerns them. */
+/* The mode in which a thread may make calls that are otherwise forbidden while a stream is captured
+ * into a graph. */
 enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 
 /* The entry points: X(name, suffix, parameters); `suffix` is what newer versions of a call add to

@@ -1,5 +1,5 @@
 /*
- * errors.h - what the driver's errors mean.
+ * errors.h - the driver's errors as statuses.
  */
 #ifndef TALLY_CUDA_ERRORS_H
 #define TALLY_CUDA_ERRORS_H

@@ -9,12 +9,12 @@
 #include <string.h>
 
 enum {
-    HELD = 4,            /* launches that are held back at most, ... */
-    HELD_ARGUMENTS = 40, /* ... and the arguments of all of them, ... */
-    HELD_BYTES = 12288,  /* ... and the bytes of these */
-    GRAPHS = 256,        /* sets of launches that are known at a time, ... */
-    WAYS = 4,            /* ... each at one of so many places, and ... */
-    CALLS = 8            /* ... so many calls of a set before it is made a graph */
+    HELD = 4,            /* the most launches that are held back */
+    HELD_ARGUMENTS = 40, /* the most arguments of all of these launches */
+    HELD_BYTES = 12288,  /* the most bytes of all of these arguments */
+    GRAPHS = 256,        /* entries of the cache: sets of launches that are known */
+    WAYS = 4,            /* the cache's associativity: entries in which a set may be */
+    CALLS = 8            /* calls of a set before a graph is made of it */
 };
 
 /* A call's launches without their arguments. Two calls share a graph if these are the same to the last byte:
@@ -34,7 +34,7 @@ struct known_graph {
     uint64_t last;  /* the number of its last call; 0: the place is free */
     unsigned calls; /* how many there were before it had a graph */
     bool has_failed;
-    CUgraph graph; /* with `exec` NULL: NULL */
+    CUgraph graph; /* NULL if `exec` is NULL */
     CUgraphExec exec;
     CUgraphNode node[HELD];
 };
@@ -42,7 +42,7 @@ struct known_graph {
 struct graphs {
     bool holds;
     struct launches held;
-    void *argument[HELD_ARGUMENTS]; /* of all launches, one after another, in `bytes` */
+    void *argument[HELD_ARGUMENTS]; /* pointers into `bytes`, for all launches one after another */
     size_t first[HELD + 1];         /* each launch's first argument */
     size_t used;                    /* bytes */
     _Alignas(16) unsigned char bytes[HELD_BYTES];
@@ -106,7 +106,7 @@ static bool has_graphs(void) {
            cu.cuGraphExecKernelNodeSetParams && cu.cuGraphLaunch && cu.cuGraphExecDestroy;
 }
 
-/* Destroys a set's graph. One that is running ends, and is freed then. */
+/* Destroys a set's graph. If it is running, the driver frees it when it has ended. */
 static void destroy(struct known_graph *k) {
     if (k->exec) cu.cuGraphExecDestroy(k->exec);
     if (k->graph) cu.cuGraphDestroy(k->graph);
@@ -125,7 +125,7 @@ static CUkernelNodeParams node_of(const struct graphs *g, size_t i) {
                                 .kernelParams = (void **)&g->argument[g->first[i]]};
 }
 
-/* Makes a graph of what is held: one kernel after another. After an error there is none. */
+/* Makes a graph of the held launches: one kernel after another. After an error there is none. */
 static CUresult make(const struct graphs *g, struct known_graph *k) {
     CUresult error = cu.cuGraphCreate(&k->graph, 0);
     if (error) k->graph = NULL;
@@ -148,7 +148,8 @@ static CUresult make(const struct graphs *g, struct known_graph *k) {
     return error;
 }
 
-/* Returns the place of what is held, which may have had another set of launches before. */
+/* Returns the cache's entry for the held launches. If there is none, the least recently used of the WAYS
+ * entries in which they may be becomes theirs. */
 static struct known_graph *find(struct graphs *g) {
     const uint64_t hash = hash_words(&g->held, sizeof g->held);
     struct known_graph *set = &g->known[hash % (GRAPHS / WAYS) * WAYS], *oldest = set;
@@ -162,9 +163,9 @@ static struct known_graph *find(struct graphs *g) {
     return oldest;
 }
 
-/* Launches what is held as a graph. Returns false, having launched nothing, where it has none. The driver may allocate
- * memory for a graph until it has been launched once, so captures of other streams are told that this is none of their
- * concern. */
+/* Launches the held launches as a graph. Returns false, having launched nothing, where they have none. The driver may
+ * allocate memory for a graph until it has been launched once, which captures of other streams would forbid. So a new
+ * graph is made, and first launched, in the relaxed mode. */
 static bool launch_graph(struct gpu *gpu, CUresult *error) {
     struct graphs *g = gpu->graphs;
     if (g->held.count < 2 || !has_graphs() || launch_is_captured(gpu->queue)) return false;
@@ -181,7 +182,7 @@ static bool launch_graph(struct gpu *gpu, CUresult *error) {
         k->has_failed = cu.cuGraphExecKernelNodeSetParams(k->exec, k->node[i], &what);
     }
     if (!k->has_failed) *error = cu.cuGraphLaunch(k->exec, gpu->queue);
-    if (*error == CUDA_ERROR_OUT_OF_MEMORY) { /* launches need less */
+    if (*error == CUDA_ERROR_OUT_OF_MEMORY) { /* separate launches need less memory */
         k->has_failed = true;
         *error = CUDA_SUCCESS;
     }
@@ -190,7 +191,7 @@ static bool launch_graph(struct gpu *gpu, CUresult *error) {
     return !k->has_failed;
 }
 
-/* Puts what is held on the queue; the context is current. */
+/* Puts the held launches on the queue; the context is current. */
 static CUresult launch_held(struct gpu *gpu) {
     struct graphs *g = gpu->graphs;
     CUresult error = CUDA_SUCCESS;

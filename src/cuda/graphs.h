@@ -1,20 +1,20 @@
 /*
  * graphs.h - launches of one call that go to the device together.
  *
- * The host takes some 3 us for a launch, and 2 for that of a graph, however many kernels that has. So the launches of a
- * call are held back until all are there. When the same kernels have gone to the same queue in grids of the same sizes
- * several times, they are made a graph; then a call sets the graph's arguments, and launches it. (A graph that was given
- * other kernels or grids each time would save nothing.) What is held goes launch by launch where it is alone, where a
- * caller captures the queue into a graph of its own, or where a graph cannot be made.
+ * The host takes some 3 us for a launch, and 2 for that of a graph, however many kernels that has. So the launches of
+ * a call are held back until all are there. When the same kernels have gone to the same queue in grids of the same
+ * sizes several times, they are made a graph; then a call sets the graph's arguments, and launches it. (A graph that
+ * was given other kernels or grids each time would save nothing.) Held launches go one by one if there is only one,
+ * if a caller captures the queue into a graph of its own, or if a graph cannot be made.
  *
- * Launches of programs that may be dropped (gpu/cache.h) are not held back: a graph would keep what they were.
+ * Launches of programs that may be dropped (gpu/cache.h) are not held back: a graph would keep a dropped kernel.
  */
 #ifndef TALLY_CUDA_GRAPHS_H
 #define TALLY_CUDA_GRAPHS_H
 
 #include "cuda/context.h"
 
-/* Launches are held back from here on until graphs_send(). Without memory for that they are not. */
+/* Holds launches back from here on until graphs_send(). Does nothing if there is no memory for that. */
 void graphs_hold(struct gpu *gpu);
 
 /* Holds back a launch, and copies its arguments. Returns whether it did: false where launches are not held back now, or
@@ -22,8 +22,8 @@ void graphs_hold(struct gpu *gpu);
 bool graphs_take(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid, unsigned block,
                  const struct gpu_argument *arguments, size_t count);
 
-/* Puts what is held on its queue. What comes after that on the queue calls it first. No call is under way
- * (cuda_begin()). */
+/* Puts the held launches on their queue. Every call whose work has to follow them there calls this first, before
+ * cuda_begin(). */
 tally_status graphs_flush(struct gpu *gpu);
 
 /* Returns whether anything is held: then no memory may be freed. */

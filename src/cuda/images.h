@@ -9,8 +9,8 @@
 
 #include "gpu/embed.h"
 
-/* Named by what they were made from, "ladder/ladder.cu OP_SUM TYPE_F32": the file, and its defines in
- * alphabetical order. */
+/* All images. An image's name is its kernel file and the defines in alphabetical order, as in
+ * "ladder/ladder.cu OP_SUM TYPE_F32". */
 extern const struct embedded embedded_images[];
 
 /* Returns the image of a file with these defines, in any order; NULL where there is none. */

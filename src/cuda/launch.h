@@ -10,7 +10,7 @@
 CUresult launch_kernel(struct gpu *gpu, const struct gpu_kernel *kernel, unsigned grid,
                        unsigned block, void **parameters);
 
-/* Returns whether a caller captures a stream, also where the driver does not say. The context is current. */
+/* Returns whether a caller captures a stream; true if the driver does not say. The context is current. */
 bool launch_is_captured(CUstream queue);
 
 #endif

@@ -106,7 +106,7 @@ static tally_status compile_kernels(struct gpu *gpu, struct gpu_program *program
     }
 }
 
-/* Compiles a text of one kernel, or with a prelude. Of others each kernel is compiled when it is asked for. */
+/* Compiles a text that has one kernel, or a prelude. Of other texts each kernel is compiled when it is asked for. */
 static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of,
                                  struct gpu_program *program) {
     const bool is_plain = !of->prelude || !*of->prelude;
@@ -168,7 +168,7 @@ static bool unload(struct gpu *gpu, struct gpu_program *program) {
     if (error) return false;
     error = program->elsewhere ? cu.cuCtxSynchronize() : cu.cuStreamSynchronize(gpu->stream);
     if (error == CUDA_SUCCESS)
-        error = unload_modules(program->native); /* of a user's operator: one */
+        error = unload_modules(program->native); /* one module: it has a user's operator */
     cuda_end(gpu, error);
     return !program->native[0];
 }

@@ -1,9 +1,9 @@
 /*
- * program.h - the machine code of a program that the library has not compiled in: out of the disk cache, or compiled now.
+ * program.h - the machine code of a program that the library has not compiled in: from the disk cache, or compiled now.
  *
- * Of a file of several kernels those are compiled that are asked for, by as many threads as there are kernels and cores: the
- * compiler takes longest for a few large ones, which most calls do not need. So an image holds one kernel, and a program is
- * several images.
+ * Of a file of several kernels only those that are asked for are compiled, as the compiler takes longest for a few
+ * large ones, which most calls do not need. So an image holds one kernel, and a program is several images. Each image
+ * has a thread, unless there are fewer cores.
  */
 #ifndef TALLY_CUDA_PROGRAM_H
 #define TALLY_CUDA_PROGRAM_H
@@ -32,9 +32,9 @@ struct program {
 
 /* Returns how many kernels the text of a root (gpu/embed.h) has; 0 without memory. */
 unsigned program_kernels_in(const char *root);
-/* Makes images of a root's kernels of these names, 1 to GPU_PROGRAM_PARTS of them, or with `names` NULL one of all. They come
- * from the disk cache where that has them, and `anew` not even then. A text that lacks a kernel of that name gives
- * TALLY_EINVAL. The caller calls program_free() whatever the outcome. */
+/* Makes an image for each of `count` kernels of a root, 1 to GPU_PROGRAM_PARTS, or with `names` NULL one image of
+ * all. Takes images from the disk cache, unless `anew`. A text that lacks a kernel of that name gives TALLY_EINVAL.
+ * The caller calls program_free() whatever the outcome. */
 tally_status program_make(const char *root, const char *file, const char *const *names,
                           unsigned count, const struct program_target *target, bool anew,
                           struct program *out);

@@ -1,16 +1,17 @@
 # The programs that the production kernels and the ladder make for CUDA: a kernel file, and the defines in alphabetical order, as
-# the table of src/gpu/capability.c makes them. Two lists of "FILE DEFINE..." come of this table:
-# TALLY_CUDA_IMAGES, which are compiled into the library, so that a first call of the usual operators waits for no compiler; and
-# TALLY_CUDA_OTHERS, which NVRTC compiles at run time (and the target cuda_compile_all to see that it can).
+# the table of src/gpu/capability.c makes them. This file makes two lists of "FILE DEFINE...". The programs of TALLY_CUDA_IMAGES are
+# compiled into the library, so that a first call of the usual operators waits for no compiler. Those of TALLY_CUDA_OTHERS are
+# compiled by NVRTC at run time; the target cuda_compile_all tests that they can be compiled.
 #
-# What an image costs, of a core of an Intel Xeon beside other work: 225 s for all of them, of which parts.cu is 20, words.cu 10 and
-# those of rows.cu 91; for sm_90 alone 90 s, as three architectures need two runs of nvcc's front end and three of ptxas. They
-# are 10.4 MB. A program costs 1 to 10 s, so those that only some people call are left to run time and to the disk cache.
+# Measured on one core of an Intel Xeon beside other work: all images take 225 s to compile, of which parts.cu takes 20 s, words.cu
+# 10 s and the programs of rows.cu 91 s. For sm_90 alone they take 90 s, as three architectures need two runs of nvcc's front end and
+# three of ptxas. They have 10.4 MB. A program takes 1 to 10 s, so programs that few callers need are left to run time and to the
+# disk cache.
 set(TALLY_CUDA_IMAGES)
 set(TALLY_CUDA_OTHERS)
 
-# tally_cuda_programs(FILE "DEFINE..." [IN TYPE...] [ALSO TYPE...]): programs of one file with these defines, for the types
-# behind IN in the library, for those behind ALSO not.
+# tally_cuda_programs(FILE "DEFINE..." [IN TYPE...] [ALSO TYPE...]): adds the programs of one file with these defines, for the types
+# behind IN to TALLY_CUDA_IMAGES, for those behind ALSO to TALLY_CUDA_OTHERS.
 function(tally_cuda_programs file defines)
   cmake_parse_arguments(for "" "" "IN;ALSO" ${ARGN})
   foreach(type IN LISTS for_IN)
@@ -23,7 +24,7 @@ function(tally_cuda_programs file defines)
   set(TALLY_CUDA_OTHERS ${TALLY_CUDA_OTHERS} PARENT_SCOPE)
 endfunction()
 
-# Those that are for all types and operators.
+# Programs for all types and operators.
 list(APPEND TALLY_CUDA_IMAGES filled.cu lower.cu parts.cu shared_terms.cu sort.cu terms.cu words.cu)
 list(APPEND TALLY_CUDA_OTHERS read.cu)
 
@@ -69,7 +70,7 @@ tally_cuda_programs(columns.cu "FOLD_SUM IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
 tally_cuda_programs(columns.cu "FOLD_SQUARES IN_FLOATS OP_SUM" ALSO F16 BF16 F32)
 tally_cuda_programs(columns.cu "FOLD_MOMENTS OP_SUM" IN BF16 F32 F64 ALSO F16)
 tally_cuda_programs(columns.cu "FOLD_FAST OP_SUM" ALSO F16 BF16 F32 F64)
-tally_cuda_programs(columns.cu "FOLD_END OP_MIN" IN BF16 F32 F64 U32 ALSO F16 U8 U16 U64) # of integers the size counts
+tally_cuda_programs(columns.cu "FOLD_END OP_MIN" IN BF16 F32 F64 U32 ALSO F16 U8 U16 U64) # of integers only the size matters
 tally_cuda_programs(columns.cu "FOLD_END INDEXED OP_MIN" IN BF16 F32 F64 U32 ALSO F16 U8 U16 U64)
 tally_cuda_programs(columns.cu "FOLD_ENDS OP_MIN" ALSO F16 BF16 F32 F64 U8 U16 U32 U64)
 

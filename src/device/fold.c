@@ -6,8 +6,8 @@
 #include "base/types.h"
 #include "device/shown.h"
 
-/* Tree values that a device is asked for at a time: enough work for all threads, and an array that a
- * stack can hold. */
+/* Most node values that a device evaluates in one call: enough work for all threads, and an array of
+ * 16 KiB, which a stack can hold. */
 #define LEAF_BATCH 2048
 
 tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n) {
@@ -17,7 +17,7 @@ tally_status fold_check(const struct problem *p, const void *x, const void *y, s
         return fail(TALLY_EINVAL,
                     "dot and complex elements need two arrays, and the second is NULL");
     if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot and complex elements only");
-    if (n > SIZE_MAX / 16 && n > SIZE_MAX / 2 / type_size(p->type)) /* seldom a division */
+    if (n > SIZE_MAX / 16 && n > SIZE_MAX / 2 / type_size(p->type)) /* seldom divides */
         return fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
                     tally_type_name(p->type));
     return TALLY_OK;
@@ -27,8 +27,9 @@ static uint64_t index_of(const struct shown_pieces *s, uint64_t at) {
     return at == NO_INDEX ? NO_INDEX : s->index[at];
 }
 
-/* Folds a piece of the elements that are shown, or for a `from` of NULL a slice of which all are. Indices count from
- * `first`, where the slice begins, and what is skipped before it. `p` has skip_nan. */
+/* Folds a piece of a slice's shown elements into a state. from->index[] has their indices in the slice; `from` is
+ * NULL if the piece is the whole slice. `first` is the slice's first index in the state, without the elements that
+ * the state has skipped (state_merge()). `p` has skip_nan. */
 static tally_status fold_piece(tally_device *device, const struct problem *p,
                                const struct slice *piece, const struct shown_pieces *from,
                                uint64_t first, struct state *into) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of a piece that is allocated: enough for all threads of a device, and for a launch. */
+/* Most elements of an allocated piece: enough work for all threads of a device, or for a launch. */
 #define PIECE_MOST ((size_t)1 << 20)
 
 struct problem shown_problem(const struct problem *p) {
@@ -64,7 +64,8 @@ static int hide(tally_type type, const void *x, ptrdiff_t step, size_t n, unsign
     return any;
 }
 
-/* Sets shown[i] to whether the i-th element of the slice, of SHOWN_BLOCK at most, is shown; returns whether one is not. */
+/* Sets shown[i] to 1 if the i-th element of the slice is shown, else to 0. Returns whether an element is hidden. The
+ * slice has at most SHOWN_BLOCK elements. */
 static int look(tally_type type, const struct slice *in, unsigned char *shown) {
     memset(shown, 1, in->n);
     const int in_x = hide(type, in->x, 1, in->n, shown);
@@ -131,7 +132,7 @@ void shown_end(struct shown_pieces *s) {
     scratch_destroy(&s->scratch);
 }
 
-/* Writes every element, and moves on only behind those that are shown: there is no branch for each. */
+/* Writes every element, but moves on only after a shown one, so that there is no branch per element. */
 #define PACK(type)                                                                                 \
     for (size_t i = 0, k = 0; i < n; i++) {                                                        \
         ((type *)to)[k] = ((const type *)from)[i];                                                 \
@@ -183,8 +184,8 @@ static size_t step_of(const struct extent *e) {
     return e->x < 0 ? (size_t)-e->x : (size_t)e->x;
 }
 
-/* Sets of[] to the shape's axes along which the arrays move, sorted by their steps in memory; equal ones stay in their
- * order. Returns how many these are. */
+/* Sets of[] to the shape's axes along which an array moves, from the largest step of x in memory to the smallest.
+ * Axes of equal steps keep their order. Returns how many axes these are. */
 static unsigned sort_axes(struct shaped *s, struct extent **of) {
     const unsigned reduces = s->cut == TALLY_AXES ? s->reduces : 1;
     unsigned count = 0;
@@ -199,7 +200,8 @@ static unsigned sort_axes(struct shaped *s, struct extent **of) {
     return count;
 }
 
-/* Adds an axis. It is one with the axis before it if that goes on where this one ends, in all arrays. */
+/* Appends an axis; or merges it with the axis before it, if one step along that axis is as long as the whole new axis
+ * in all arrays. */
 static void add_axis(struct shown_axes *a, const struct extent *e) {
     struct extent *last = a->count > 0 ? &a->of[a->count - 1] : NULL;
     const ptrdiff_t length = (ptrdiff_t)e->length;
@@ -233,7 +235,7 @@ int shown_is_needed(const struct shaped *s) {
     return s->p->skip_nan && s->results > 0 && (s->cut == TALLY_AXES ? s->each : s->n) > 0;
 }
 
-/* Where the arrays are looked at: the index along each axis, and in each array. */
+/* A position in the shape: the index along each axis, and the offset in each array. */
 struct place {
     size_t index[SHOWN_AXES];
     struct extent at;
@@ -255,7 +257,7 @@ static int next_line(const struct shown_axes *a, struct place *p) {
     return 0;
 }
 
-/* Writes the bytes of n elements of a line, from number `first` on; returns whether one is a NaN. */
+/* Writes the mask's bytes for n elements of a line, from number `first` on. Returns whether an element is a NaN. */
 static int look_along(const struct shaped *s, const struct extent *line, const struct extent *at,
                       size_t first, size_t n, unsigned char *shown) {
     const ptrdiff_t size = (ptrdiff_t)type_size(s->p->type), i = (ptrdiff_t)first;

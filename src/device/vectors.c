@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Elements that are copied at a time, unless one vector has more: 2^21 keep a call's own costs small. */
+/* Most elements that are copied at a time, unless one vector has more: 2^21 make the fixed cost of a device's call
+ * small. */
 #define VECTORS_COPIED ((size_t)1 << 21)
 
 struct extent vector_at(const struct shaped *s, size_t vector) {
@@ -40,7 +41,7 @@ tally_status vectors_check_offsets(const struct shaped *s) {
     return TALLY_OK;
 }
 
-/* Returns whether the mask shows an element of this number along the axis, in some vector. */
+/* Returns whether the mask shows element i along the axis in any vector. */
 static int is_shown(const struct shaped *s, size_t i) {
     if (!s->mask) return 1;
     for (size_t v = 0; v < s->vectors; v++)
@@ -72,7 +73,7 @@ struct copies {
     size_t first, n; /* of a vector's elements, these are copied: [first, first + n) */
 };
 
-/* Returns how many doubles a mean that is given has. */
+/* Returns how many doubles each of the caller's means has. */
 static size_t means_parts(const struct shaped *s) {
     return s->p->is_complex ? 2 : 1;
 }
@@ -163,7 +164,8 @@ static void copy_means(const struct shaped *s, const struct copies *c, size_t fr
     }
 }
 
-/* Copies the results to where they belong. An index counts from its vector's first element. */
+/* Copies the results to the caller's memory. A group's index counts from its vector's first element, so the elements
+ * of the vectors before are subtracted. */
 static void deliver(const struct shaped *s, const struct copies *c, size_t from, size_t vectors) {
     for (unsigned v = 0; v < s->p->values; v++) {
         const size_t size = type_size(s->p->value[v].type);
@@ -215,8 +217,9 @@ static tally_status reduce(tally_device *device, const struct shaped *s, struct 
     return device->kind->shaped(device, &flat);
 }
 
-/* Reduces vectors [from, from + vectors). Where results do not exist, *number becomes the caller's number of the first of
- * them, else SIZE_MAX. Only the first of each vector can be that one, so each vector is then reduced alone. */
+/* Reduces vectors [from, from + vectors). *number becomes the caller's number of the first result that does not
+ * exist, or SIZE_MAX if all exist. A call reports only one such result, and the caller may number results in another
+ * order than the call. So each vector is then reduced alone, and the lowest number is taken. */
 static tally_status reduce_some(tally_device *device, const struct shaped *s, struct copies *c,
                                 size_t from, size_t vectors, size_t *number) {
     tally_status status = reduce(device, s, c, from, vectors);
@@ -238,7 +241,7 @@ static tally_status reduce_some(tally_device *device, const struct shaped *s, st
         *number = one;
         worst = from + i;
     }
-    return reduce_some(device, s, c, worst, 1, number); /* leaves its line */
+    return reduce_some(device, s, c, worst, 1, number); /* stores that result's line */
 }
 
 /* Reduces all vectors, `most` at a time. */

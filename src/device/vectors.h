@@ -14,12 +14,13 @@
  * for copies of VECTORS_COPIED elements or of one vector, and where there are groups for as many ids. */
 tally_status shaped_by_vectors(tally_device *device, const struct shaped *s);
 
-/* Check offsets, and ids, one after another: TALLY_EINVAL with the line about the first that is wrong. An id outside is
- * wrong if one of its elements is not masked. */
+/* Check all offsets, or all ids, in order. TALLY_EINVAL with the line about the first that is wrong. Unless
+ * s->skip_outside, an id outside of all groups is wrong if the mask shows one of its elements. */
 tally_status vectors_check_offsets(const struct shaped *s);
 tally_status vectors_check_ids(const struct shaped *s);
 
-/* Returns where a vector's elements and results begin, from those of vector 0; .number is that of its first result. */
+/* Returns in .x, .y and .mask how far a vector's elements lie from those of vector 0; in .out and .number the place
+ * and the number of its first result. */
 struct extent vector_at(const struct shaped *s, size_t vector);
 
 #endif

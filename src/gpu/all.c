@@ -1,13 +1,13 @@
 /*
  * all.c - all devices of a machine as one: "cuda:all", "opencl:all".
  *
- * An array in host memory is cut into tasks, and each device, by a thread of its own, takes the next one that nobody
- * has taken: so a slower device, or a slower bus, does less. Folding, a device has the next task's elements on their way
- * while it is at work on the ones before, and is asked for what it knows at the end of all. An array that lies on the devices already, a stretch on
- * each, is folded where it lies. States are merged as on any device, indices with where their task began, so that
- * neither the cut nor the takers show in the result.
+ * An array in host memory is cut into tasks. Each device has a thread, which takes the next free task, so a device that
+ * is slower, or has a slower bus, does less. While a device folds one task, the elements of its next task are on their
+ * way to it. Its state is read once, after its last task. An array that already lies on the devices, a stretch on each,
+ * is folded there. In the merged state indices count from the start of the array, so the result depends neither on the
+ * cut nor on which device took a task.
  *
- * Reductions in parts, and the order of groups, are the first device's.
+ * Reductions in parts, and the order of groups, are left to the first device.
  */
 #include "gpu/all.h"
 
@@ -48,9 +48,9 @@ struct job {
     struct gpu_rest rest;        /* of an array in host memory */
     struct state *states;        /* for each device; of stretches, for each stretch */
     char **values;               /* of each stretch's leaves */
-    int failed;                  /* some task has: no other is begun */
+    int failed;                  /* a task has failed: no other task is begun */
     tally_status status;
-    char why[512]; /* the line of the first that failed, which only that thread can ask for */
+    char why[512]; /* the first failed task's error line: tally_error() of other threads lacks it */
 };
 
 /* Notes a task's status. */
@@ -115,7 +115,7 @@ static void fold_rest(void *context, size_t device, unsigned worker) {
     note(w, gpu_fold_rest(w->d->member[device], w->p, &w->in, &w->rest, &w->states[device]));
 }
 
-/* Returns how many devices an array of that many bytes is worth. */
+/* Returns how many devices take part in folding an array of so many bytes (ALL_DEVICE_LEAST). */
 static size_t devices_for(const struct all_device *d, size_t bytes) {
     const size_t worth = bytes / ALL_DEVICE_LEAST;
     return worth < 1 ? 1 : worth < d->count ? worth : d->count;
@@ -260,7 +260,7 @@ static tally_status all_sort(tally_device *device, const struct shaped *s, struc
 /* ---- The read roof ------------------------------------------------------------------------ */
 
 /* Times reads: each device reads its share of the bytes, one device after the other. *seconds is
- * the slowest one's time, which is that of all at once. */
+ * the slowest one's time: all devices at once would take as long. */
 static tally_status all_read(tally_device *device, const void *bytes, size_t size,
                              double *seconds) {
     const struct all_device *d = all_of(device);
@@ -336,7 +336,7 @@ tally_status gpu_open_all(const struct device_kind *kind, const char *options, v
     if (context)
         return fail(TALLY_EINVAL, "%s:all: a context is one device's, and this is all of them",
                     kind->name);
-    if (count == 0) return kind->open(options, NULL, out); /* which says why there is none */
+    if (count == 0) return kind->open(options, NULL, out); /* fails, with the reason */
     struct all_device *d = calloc(1, sizeof *d + count * sizeof *d->member);
     if (d) d->pool = pool_create((unsigned)count);
     if (!d || !d->pool) {

@@ -20,12 +20,13 @@ tally_status gpu_open_all(const struct device_kind *kind, const char *options, v
 /* The rest of an array in host memory that several devices fold: each takes the next free chunk. */
 struct gpu_rest {
     size_t each;  /* elements of a chunk, or fewer where a device has no room for so many */
-    size_t taken; /* elements */
-    int ended; /* a device has failed, or the caller has been told to stop: nobody takes another */
+    size_t taken; /* elements that devices have taken so far */
+    int ended;    /* a device has failed, or the call was stopped: no further chunk is taken */
 };
 
 /* Defined in device.c, as is the next function. Folds the chunks of a slice that this device takes
- * from *rest into a clear state. n becomes their number of elements; indices are the slice's. */
+ * from *rest into a clear state. Its n becomes the number of their elements. Its indices count from
+ * the start of the slice. */
 tally_status gpu_fold_rest(tally_device *device, const struct problem *p, const struct slice *in,
                            struct gpu_rest *rest, struct state *into);
 

@@ -14,7 +14,7 @@
 #include "base/invariant.h"
 #include "gpu/gpu.h"
 
-/* Words of a guard: as many as a line of 128 bytes has, so that guards move no array against lines. */
+/* Words of a guard: a line of 128 bytes, so that guards do not change how arrays are aligned to lines. */
 #define AREA_GUARD 16
 /* Most guards of an area: parts_layout.c has up to 17, whole.c one for each of its launches and of a tree's levels. */
 #define AREA_GUARDS 32

@@ -52,8 +52,8 @@ __attribute__((unused)) static unsigned count_users(const struct gpu_cache *cach
     return count;
 }
 
-/* Drops users' programs, the ones not built for longest first, until there is room for one more. Where the
- * machine cannot give one back now, the next one is tried; where it can give back none, the cache grows. */
+/* Drops users' programs, the least recently built first, until there is room for one more. If the machine
+ * cannot give one back now, the next one is tried; if it can give back none, the cache grows. */
 static void make_room(struct gpu_cache *cache, struct gpu *gpu) {
     struct gpu_program *program = TAILQ_LAST(&cache->programs, gpu_program_list), *before;
     for (; program && cache->users >= GPU_CACHE_USERS; program = before) {
@@ -87,7 +87,8 @@ static struct gpu_program *find_program(struct gpu_cache *cache, const char *roo
     return NULL;
 }
 
-/* Compiles a program and puts it first. It becomes the owner of `root`, also where it fails. */
+/* Compiles a program and puts it first on the list. Takes over `root` from the caller, also on
+ * failure. */
 static tally_status add_program(struct gpu_cache *cache, struct gpu *gpu, const char *device,
                                 const struct gpu_text *text, char *root, struct gpu_program **out) {
     struct gpu_program *program = calloc(1, sizeof *program);

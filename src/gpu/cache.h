@@ -6,9 +6,9 @@
  * How long they live. A program without a prelude is one of a fixed number that src/kernels can make; it
  * and its kernels live until the struct gpu is closed. A program with a prelude holds a user's operator,
  * and of those a long-running process may make any number: the cache keeps at most GPU_CACHE_USERS of
- * them, and build() drops the one that has not been built for longest to make room for a new one. So such
- * a program and its kernels are to be used before the next build() on the same struct gpu, and asked for
- * again after it. (Debug builds stop at a launch of a kernel that has been dropped.)
+ * them, and build() drops the least recently built one to make room for a new one. So such a program and
+ * its kernels are to be used before the next build() on the same struct gpu, and asked for again after it.
+ * (Debug builds stop at a launch of a kernel that has been dropped.)
  *
  * A machine drops a program only once no launch can use it any more (struct gpu_cache_calls, unload). A
  * program that a machine has marked as `stays` is never dropped, and does not count.
@@ -21,7 +21,7 @@
 
 #include <sys/queue.h>
 
-#define GPU_PROGRAM_PARTS 16 /* the most that a program consists of */
+#define GPU_PROGRAM_PARTS 16 /* the most modules of a program: CUDA may have one for each kernel */
 
 struct gpu_kernel {
     void *native; /* a CUfunction, a cl_kernel, a model_kernel */
@@ -31,7 +31,8 @@ struct gpu_kernel {
 };
 
 struct gpu_program {
-    /* A cl_program or a struct model_program; a CUmodule, or one for each kernel so far. The rest is NULL. */
+    /* OpenCL: a cl_program. The model: a struct model_program. CUDA: a CUmodule of all kernels, or one of each kernel
+     * compiled so far. The rest is NULL. */
     void *native[GPU_PROGRAM_PARTS];
     uint64_t made[GPU_PROGRAM_PARTS]; /* by_kernel: the hash of the name of each module's kernel */
     char *root, *file;                /* what it was made from, and the file's name */
@@ -69,8 +70,8 @@ TAILQ_HEAD(gpu_program_list, gpu_program);
 
 struct gpu_cache {
     const struct gpu_cache_calls *calls;
-    struct gpu_program_list programs; /* what was built last comes first */
-    struct gpu_program_list dropped;  /* debug builds: what kernels may still point at */
+    struct gpu_program_list programs; /* the most recently built first */
+    struct gpu_program_list dropped;  /* debug builds: kernels may still point at these */
     unsigned users;                   /* programs that may be dropped */
 };
 

@@ -54,7 +54,7 @@ static const struct capability whole[] = {
     {ROW(HAS(SQUARES), FLOATS, "sum.cu"), DEFINES(2, "LIFT_SQUARE", "OP_SUM"),
      .doubles = FLOATS & ~TYPE(F16), .in_floats = {0, HALVES | TYPE(F32)},
      .blocks = GPU_PRODUCT_BLOCKS_A_UNIT, .tiles = GPU_TILES_A_BLOCK, .alone = true},
-    /* Products are computed with as doubles (kernels/lift.h), but for those of two f16. */
+    /* Products are doubles (kernels/lift.h), but for those of two f16, which are floats. */
     {ROW(HAS(PRODUCTS), TYPE(F16), "sum.cu"), DEFINES(2, "LIFT_PRODUCT", "OP_SUM"),
      .blocks = GPU_SUM_BLOCKS_A_UNIT, .tiles = GPU_TILES_A_BLOCK, .alone = true},
     {ROW(HAS(PRODUCTS), FLOATS, "sum.cu"), DEFINES(2, "LIFT_PRODUCT", "OP_SUM"), .doubles = FLOATS,
@@ -92,7 +92,7 @@ static const struct capability whole[] = {
      .blocks = GPU_BLOCKS_A_UNIT, .alone = true},
     {ROW(HAS(NONZERO), ALL, "nonzero.cu"), DEFINES(1, "OP_OR"), .by_size = INTEGERS,
      .blocks = GPU_BLOCKS_A_UNIT, .alone = true},
-    /* OP_... is the operator's: programs.c. */
+    /* programs.c adds the define OP_..., which depends on the operator. */
     {ROW(HAS(TREE), ALL, "tree.cu"), .doubles = TYPE(F64), .blocks = GPU_BLOCKS_A_UNIT},
 };
 
@@ -125,7 +125,8 @@ static const struct capability columns[] = {
      .again = HALVES | TYPE(F32), .words = 3, .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
     {PROGRAM(HAS(SUM) | HAS(SQUARES), 0, FLOATS, MOMENTS, GIVES_ANY, COLUMNS_VALUES),
      DEFINES(2, "FOLD_MOMENTS", "OP_SUM"), .words = 5, .blocks = GPU_PRODUCT_BLOCKS_A_UNIT},
-    /* Sums of squares themselves may well be half way between two floats; their roots hardly ever. */
+    /* For roots only: they hardly ever lie half way between two floats, where Ziv's test would fail. A sum of squares
+     * itself often does. */
     {PROGRAM(HAS(SQUARES), 0, HALVES | TYPE(F32), OP(NORM2), GIVES_OWN, 1),
      DEFINES(2, "FOLD_SQUARES", "OP_SUM"), .in_floats = {0, HALVES | TYPE(F32)}, .is_near = true,
      .words = 4, .blocks = GPU_COLUMN_BLOCKS_A_UNIT},
@@ -202,7 +203,7 @@ static bool gives_value(const struct capability *c, const struct problem *p, uns
     const tally_op op = p->value[v].op;
     const tally_type type = p->value[v].type;
     if (!(c->ops >> op & 1)) return false;
-    if (op == TALLY_NORMINF && !type_is_float(p->type)) return false; /* its type is another one */
+    if (op == TALLY_NORMINF && !type_is_float(p->type)) return false; /* its type is i64 or u64 */
     if (c->give == GIVES_OWN) return type == p->type;
     if (op == TALLY_SUM) return type_is_float(p->type) == type_is_float(type);
     return op != TALLY_MEAN || (c->give == GIVES_INTEGER ? type == TALLY_F64 : type_is_float(type));
@@ -220,8 +221,8 @@ const struct capability *capability_for(enum schedule schedule, const struct pro
     return NULL;
 }
 
-/* Returns whether the device has what the row needs. One for a single monoid is taken nevertheless, as there is no other:
- * who builds its program says what is missing. */
+/* Returns whether the device has what the row needs. Doubles are not asked of a row for a single monoid, as no other
+ * row could replace it: program_build() then reports that they are missing. */
 static bool is_possible(const struct capability *c, const struct problem *p,
                         const struct gpu_facts *facts, unsigned block) {
     const bool is_single = (c->monoids & (c->monoids - 1)) == 0;

@@ -9,17 +9,17 @@
 #include "gpu/sort.h"
 #include "gpu/vectors.h"
 
-/* The first that takes a problem and a shape is asked to do it. */
+/* The strategies in order of preference: the first one that takes a problem and a shape does it. */
 static const struct strategy *const strategies[] = {
     &columns_strategy, /* results side by side */
-    &vectors_strategy, /* segments and groups of rows of those */
+    &vectors_strategy, /* segments and groups of vectors */
     &rows_strategy,    /* elements side by side */
     &groups_strategy,  /* ids in any order */
     &quick_strategy,   /* a thread or a warp for each short row */
     NULL,
 };
 
-/* Those for filled copies. */
+/* The strategies for filled copies. */
 static const struct strategy *const on_copies[] = {&columns_strategy, &rows_strategy, NULL};
 
 /* Returns the first of a list that takes the problem, or NULL. */

@@ -6,8 +6,8 @@
 
 #include "gpu/strategy.h"
 
-/* Returns the strategy for the problem, or NULL: on the elements as they are or, if none takes those, as a sort leaves
- * them. */
+/* Returns the strategy for the problem, or NULL. If a sort carries the elements, it is the one for the sorted groups,
+ * unless a strategy takes groups unordered. */
 const struct strategy *choice_for(const struct queue *queue, const struct shaped *s);
 /* Returns the strategy for the problem on a filled copy of the array (filled.h), or NULL. The copy has the shape *copy:
  * its axes are in the order of memory or, if *in_order, of rows. */

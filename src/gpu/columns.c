@@ -37,7 +37,7 @@ static uint64_t parts_of(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
 }
 
-/* Columns of a unit. */
+/* Returns the columns of a unit. */
 static uint64_t vector_of(const struct columns_layout *l) {
     return !l->wide ? 1 : type_size(l->type) == 8 ? 2 : 4;
 }
@@ -89,8 +89,8 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
            (own + meetings) / (1 + 16 * (double)l->words / bytes);
 }
 
-/* Lays out the tiles of `join`: some chunks for each thread, as long as enough neighbouring threads read side by
- * side. */
+/* Lays out the tiles of `join`. A tile is halved until a thread has at most JOIN_CHUNKS chunks, but keeps
+ * JOIN_WIDTH_LEAST results side by side, so that neighbouring threads read neighbouring words. */
 static void lay_out_join(const struct queue *queue, const struct shaped *s,
                          struct columns_layout *l) {
     unsigned width = queue->block;
@@ -148,7 +148,7 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
  * has_columns(). */
 struct columns_key {
     uint64_t fold, type, results, each;
-    uint64_t keeps, slabs, columns; /* dimensions; their lengths, 0 where there is no other */
+    uint64_t keeps, slabs, columns; /* kept dimensions; their lengths, slabs 0 if there is one */
     ptrdiff_t slab_step, row_step;
 };
 
@@ -232,7 +232,7 @@ static unsigned kernel_for(const struct queue *queue, const struct shaped *s,
     return are_few ? FEW : l->wide ? WIDE : NARROW;
 }
 
-/* Finds that kernel, and JOIN if it follows. */
+/* Finds the kernel that folds the columns, and JOIN if it follows. */
 static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
                                  const struct columns_layout *l, struct gpu_kernel *const **out) {
     const char *wanted[KERNELS] = {0};
@@ -329,7 +329,7 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct columns_layout l;
-    if (!queue->caches[CACHE_COLUMNS]) /* (without it, all is laid out again each time) */
+    if (!queue->caches[CACHE_COLUMNS]) /* (without the cache, each call lays out tiles again) */
         queue->caches[CACHE_COLUMNS] = calloc(KNOWN_COLUMNS, sizeof(struct known_columns));
     struct gpu_kernel *const *found;
     lay_out(queue, s, &l);

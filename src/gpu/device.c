@@ -1,5 +1,5 @@
 /*
- * device.c - a GPU as a device of the engine: CUDA, OpenCL and the model by one text.
+ * device.c - a GPU as a device of the engine: the same code for CUDA, OpenCL and the model.
  *
  * Arrays go to the device in chunks; each chunk is a launch for each program of the problem (capability.h), which
  * adds it to records in the device's memory (kernels/records.h). The records are
@@ -60,7 +60,7 @@ static tally_status open_theirs(struct gpu_device *d) {
     return s;
 }
 
-/* Does the same for a lost queue. Every call that uses the device's own queue calls it. */
+/* Opens that queue again if it was lost. Every call that uses the device's own queue calls this. */
 static tally_status reopen_theirs(struct gpu_device *d) {
     pthread_mutex_lock(&d->theirs_lock);
     tally_status s = d->theirs_lost ? open_theirs(d) : TALLY_OK;
@@ -104,10 +104,9 @@ struct feed {
     struct gpu_device *d;
     const char *x, *y; /* y is NULL where there is one array */
     size_t n, element;
-    size_t chunk, taken; /* elements at a time; those before the next chunk's */
-    bool adopts;         /* the arrays themselves are handed over */
-    struct gpu_rest *
-        all; /* several devices' feeds take chunks from here; NULL: this one has the arrays to itself */
+    size_t chunk, taken;  /* elements of a chunk; elements before the next chunk */
+    bool adopts;          /* the arrays themselves are handed over */
+    struct gpu_rest *all; /* the chunks that several devices' feeds share; NULL: this one has all */
 };
 
 static size_t at_most(uint64_t limit, size_t value) {
@@ -253,7 +252,7 @@ static tally_status whole_leaves(struct feed *f, const struct problem *p, unsign
     return s == TALLY_OK ? collect(queue, &owed) : s;
 }
 
-/* Does the same if a chunk has no room for a subtree of that level. The device evaluates subtrees
+/* Evaluates the subtrees if a chunk has no room for one of that level. The device evaluates subtrees
  * of level `fitting`, and the host joins them. n is a multiple of the elements of the larger
  * subtree. */
 static tally_status joined_leaves(struct gpu_device *d, const struct problem *p, const char *x,
@@ -495,8 +494,8 @@ tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open) {
                 d->index);
 }
 
-/* Measures a workspace: *bytes is the size that tally_enqueue() needs. Its kernels are compiled
- * after this. */
+/* Makes *bytes the size of the workspace that tally_enqueue() needs, and compiles the kernels that
+ * it launches. */
 static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);

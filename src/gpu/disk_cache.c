@@ -34,8 +34,8 @@ static void write_hash(const char *text, char out[DIGITS + 1]) {
              (unsigned long long)h);
 }
 
-/* The sources are the library's, so the hash of their text stands for it. The root may hold a stranger's operator, made
- * to have another's hash, and is kept whole. */
+/* The key has the root whole, as the root may hold an operator that somebody has made to have the hash of another
+ * one. Of the text, which adds the library's own sources to the root, a hash is enough. */
 char *disk_cache_key(const char *compiler, const char *root, const char *text) {
     char digest[DIGITS + 1];
     write_hash(text, digest);
@@ -61,7 +61,7 @@ static bool is_ours(const char *name, bool *temporary) {
 
 /* ---- The folder ---------------------------------------------------------------------------- */
 
-/* Returns a setting of the environment; NULL if it is empty, or the process has another's rights. */
+/* Returns a setting of the environment; NULL if it is empty, or the process has another user's rights (setuid). */
 static const char *setting(const char *name) {
     const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
@@ -104,8 +104,8 @@ static void make_folders(char *path) {
     mkdir(path, 0700);
 }
 
-/* Returns whether an open file or folder could be looked at. (glibc 2.28, the oldest that the wheel is for, has no fstat() that
- * could be linked today.) */
+/* Reads the attributes of an open file or folder. Returns whether that worked. (fstat() is no symbol of glibc 2.28, the
+ * oldest that the wheel is for, but a program that is linked today would need it there.) */
 static bool look(int file, struct statx *out) {
     return statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, out) == 0;
 }
@@ -115,7 +115,7 @@ static bool is_trusted(const struct statx *s) {
     return s->stx_uid == geteuid() && (s->stx_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Opens the folder, which `make` makes where it is not there. Returns -1 if there is none to trust. */
+/* Opens the folder; if `make`, makes it first where it is missing. Returns -1 if there is no trusted one. */
 static int open_folder(bool make) {
     char *path = disk_cache_path();
     struct statx s;
@@ -131,7 +131,7 @@ static int open_folder(bool make) {
 
 /* ---- Files --------------------------------------------------------------------------------- */
 
-/* A file is this, the key and the program. */
+/* The head of a file. The key and the program follow it. */
 struct head {
     char magic[8];
     uint64_t key, size; /* bytes of each */
@@ -174,7 +174,7 @@ static bool is_sound(const char *file, size_t size, const char *key) {
            hash((const unsigned char *)body, size - sizeof head) == head.hash;
 }
 
-/* Reads a file; the program goes to the front of what it returns. */
+/* Returns the program of a file, which the caller frees, with a 0 behind it; NULL if the file is not sound. */
 static char *read_program(int file, const char *key, size_t *out) {
     struct statx s;
     if (!look(file, &s) || !S_ISREG(s.stx_mode) || !is_trusted(&s)) return NULL;
@@ -209,8 +209,7 @@ char *disk_cache_load(const char *key, size_t *size) {
 
 /* ---- Keeping ------------------------------------------------------------------------------- */
 
-#define TEMPORARY_AGE                                                                              \
-    3600 /* seconds after which a file that is being written is one that was given up */
+#define TEMPORARY_AGE 3600 /* seconds after which a half written file counts as given up */
 
 struct entry {
     char name[NAME_ROOM];
@@ -255,7 +254,8 @@ static size_t list(int folder, DIR *stream, struct entry **out) {
     return count;
 }
 
-/* Drops the programs used longest ago until `most` bytes are left. What another process has dropped counts as gone. */
+/* Drops the least recently used programs until at most `most` bytes are left. A program that another process has
+ * dropped meanwhile counts as dropped. */
 static void trim(int folder, uint64_t most) {
     struct entry *entries;
     uint64_t sum = 0;
@@ -291,7 +291,7 @@ static int open_temporary(int folder, const char *name, char out[TEMPORARY_ROOM]
     return -1;
 }
 
-/* Returns whether a process may write a file of so many bytes: a signal would end it that tries to write a larger one. */
+/* Returns whether the process may write a file of so many bytes. A write beyond the limit would end it by a signal. */
 static bool fits_limit(uint64_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&

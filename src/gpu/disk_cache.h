@@ -1,14 +1,14 @@
 /*
  * disk_cache.h - compiled programs on disk, so that the next process does not compile them again.
  *
- * A program is one file of a folder: $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else $HOME/.cache/tally. TALLY_CACHE=0
- * turns the cache off. A driver that keeps programs itself is left to it, unless TALLY_CACHE=1. A program is known by
- * its key, a text of all that the compiler's output depends on. The file holds the whole key, and a hash that tells
- * damaged bytes from sound ones.
+ * A program is one file of a folder: $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else $HOME/.cache/tally.
+ * TALLY_CACHE=0 turns the cache off. It does not keep the programs of a driver that keeps them on disk itself, unless
+ * TALLY_CACHE=1. A program is known by its key, a text of all that the compiler's output depends on. The file holds
+ * the whole key, and a hash by which damage is found.
  *
  * Any number of processes and threads use a folder at once, without locks: a file appears whole, by a rename. The
- * folder and its files are trusted only if they are the user's own and nobody else may write there. Whatever is wrong
- * with them, a full disk included, has the effect of an empty cache: no call fails, and none says a word.
+ * folder and its files are trusted only if they are the user's own and nobody else may write there. After any error
+ * with them, a full disk included, the cache acts as if it were empty: no call fails, and no message is written.
  */
 #ifndef TALLY_GPU_DISK_CACHE_H
 #define TALLY_GPU_DISK_CACHE_H

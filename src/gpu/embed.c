@@ -55,9 +55,9 @@ static bool being_expanded(const struct nest *nest, const char *name) {
     return false;
 }
 
-/* Writes to out what `path` is, seen from the folder of the file `from`: "../operators.h" from
- * "kernels/ladder/load.cu" is "kernels/operators.h". Returns false where it leaves the table's root or is
- * too long. */
+/* Writes to out the table's name for `path`, which is relative to the folder of the file `from`: "../operators.h"
+ * from "kernels/ladder/load.cu" is "kernels/operators.h". Returns false if the path leaves the table's root, or the
+ * name is too long. */
 static bool resolve(char out[NAME_MAX_LENGTH], const char *from, const char *path, size_t length) {
     const char *slash = strrchr(from, '/');
     size_t at = slash ? (size_t)(slash - from) + 1 : 0;

@@ -1,7 +1,6 @@
-# Files to tables of bytes in C. tally_embed(OUT TABLE NAME@PATH...) writes the C file OUT, which defines
+# Turns files into tables of bytes in C. tally_embed(OUT TABLE NAME@PATH...) writes the C file OUT, which defines
 # `const struct embedded TABLE[]` and has the assembler read the files' bytes (.incbin): a compiler would take seconds to
-# read megabytes as numbers. TALLY_EMBED_HEADER is the header that it includes for the struct; gpu/embed.h where it is
-# not set.
+# read megabytes as numbers. OUT includes TALLY_EMBED_HEADER for the struct, or gpu/embed.h where that is not set.
 function(tally_embed out table)
   set(header gpu/embed.h)
   if(TALLY_EMBED_HEADER)

@@ -3,11 +3,11 @@
  *
  * The build turns files into tables of bytes (embed.cmake). One table holds the source texts under
  * src/kernels and what they include, so that a library without its source tree can hand them to a
- * compiler at run time; the CUDA host has one of its own, of compiled kernels.
+ * compiler at run time; the CUDA host has another table, of compiled kernels.
  *
- * What a run-time compiler gets is one text. It grows out of a short one, the root: the defines, the
- * prelude and one #include. Replacing every #include by the file it names gives the whole; #line
- * keeps the compiler's messages in terms of the files. Two builds are the same if their roots are.
+ * A run-time compiler gets one text. It is made from a short text, the root: the defines, the prelude
+ * and one #include. Every #include is replaced by the file that it names. #line directives let the
+ * compiler's messages name these files. Two builds are the same if their roots are.
  */
 #ifndef TALLY_GPU_EMBED_H
 #define TALLY_GPU_EMBED_H

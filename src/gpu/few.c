@@ -30,7 +30,7 @@ static const char *never_few(const struct path_table *t, const unsigned at[PATH_
 PATH_TABLE(few_paths, "few elements on a GPU", never_few, &path_ops, &path_types);
 #endif
 
-/* Enqueues the launch. Its values are results or, `as_results`, each a tally_result. */
+/* Enqueues the launch. It writes each value alone or, if `as_results`, in a tally_result. */
 static tally_status enqueue(struct queue *queue, const struct parts_call *call, bool as_results) {
     const struct shaped *s = call->s;
     const struct parts_layout l = {.n = parts_elements(s), .sums = parts_sum_words(s->p)};

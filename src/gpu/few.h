@@ -7,7 +7,7 @@
 
 #include "gpu/strategy.h"
 
-/* Returns whether rows of one length, or a whole array, have so few elements. */
+/* Returns whether `results` rows of `each` elements, or a whole array as one row, are few enough for `few`. */
 bool few_is_for(const struct problem *p, uint64_t results, uint64_t each);
 /* Returns whether a call is for such rows, without an outcome (`ignore_errors`). */
 bool few_takes(const struct parts_call *call);

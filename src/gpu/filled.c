@@ -28,8 +28,9 @@ bool filled_matters(const struct shaped *copy) {
     return copy->filled && (counts(copy->p) || (copy->p->extremes & WANT_INDEX));
 }
 
-/* Returns whether the problem has one neutral element. No element is both the least and the
- * greatest. Fast means would need counts, which their kernels do not have. */
+/* Returns whether the problem has one neutral element. Problems for both extremes have none, as no
+ * element is both the least and the greatest. Fast means would need counts, which their kernels do
+ * not have. */
 static bool has_neutral(const struct problem *p) {
     const unsigned sums = MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES);
     if (p->monoids == MONOID_BIT(MONOID_EXTREMES)) return (problem_ends(p) & ~WANT_INDEX) == 1;
@@ -111,7 +112,7 @@ bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_ord
     ptrdiff_t step = 1;
     for (unsigned i = a.count; i-- > 0; step *= (ptrdiff_t)a.of[i]->length)
         a.of[i]->x = step;
-    for (unsigned d = 0; d < copy->reduces; d++) /* no results are theirs */
+    for (unsigned d = 0; d < copy->reduces; d++) /* reduced axes have no results */
         copy->reduced[d].out = 0, copy->reduced[d].number = 0;
     copy->keeps = merged(copy->kept, copy->keeps);
     copy->reduces = merged(copy->reduced, copy->reduces);
@@ -126,7 +127,7 @@ void filled_lay_out(const struct shaped *copy, bool in_order, struct area *area,
                     struct filled_layout *l) {
     const uint64_t n = (uint64_t)copy->results * copy->each;
     l->in_order = in_order;
-    /* Packs of 16 bytes are read. */
+    /* Kernels read the copy in packs of 16 bytes, also its last bytes. */
     l->to = area_take_pairs(area, (n * type_size(copy->p->type) + 15) / 16 * 2);
     l->counts = 0;
     if (copy->filled && counts(copy->p))
@@ -228,7 +229,7 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
     plan_axes(s, l->in_order, &filled);
     filled.in_packs = are_packs(&filled, 128 / filled.width);
     filled.in_fours = are_fours(s);
-    /* A warp reads columns side by side, unless there are too few. */
+    /* The threads of a warp count columns side by side, unless there are too few. */
     if (s->keeps > 0 && s->kept[s->keeps - 1].mask == 1 && s->results > WARP) filled.team = 1;
     if (block % WARP != 0) filled.team = 1;
     /* Rows are cut where there are fewer than the device has threads. */

@@ -1,5 +1,5 @@
 /*
- * gpu.h - what a machine that runs kernels can do: memory, programs, launches.
+ * gpu.h - the interface of the machines that run kernels: memory, programs, launches.
  *
  * Three machines stand behind this interface: CUDA (src/cuda), OpenCL (src/opencl) and the model
  * (src/model). The ladder and the production reductions are written once, against it. Each machine is one
@@ -68,20 +68,20 @@ struct gpu_guard {
 struct gpu_api {
     const char *name; /* "cuda", "opencl", "model" */
 
-    /* Devices that are here; 0 where there is no driver. Never fails, quick after the first call. */
+    /* Returns the number of devices; 0 without a driver. Never fails, and is quick after the first call. */
     size_t (*count)(void);
-    /* What device i is, without opening it for work. */
+    /* Describes device i, without opening it for work. */
     tally_status (*describe)(size_t i, struct gpu_facts *out);
-    /* Opens device i in a context of the caller's: a CUcontext, a cl_context that has the device; or, for
-     * NULL, in CUDA's primary context, an OpenCL context of its own. The caller's outlives the struct gpu. */
+    /* Opens device i in the caller's context: a CUcontext, or a cl_context that has the device. The context
+     * must outlive the struct gpu. NULL: opens it in CUDA's primary context, or in a new OpenCL context. */
     tally_status (*open)(size_t i, void *context, struct gpu **out);
     void (*close)(struct gpu *gpu); /* frees all that is left of its memory and programs */
     const struct gpu_facts *(*facts)(const struct gpu *gpu);
 
     tally_status (*allocate)(struct gpu *gpu, size_t bytes, struct gpu_memory **out);
     void (*release)(struct gpu *gpu, struct gpu_memory *memory); /* NULL is allowed */
-    /* Host memory that a running kernel can write and the host look at the while, at *host; for results,
-     * which need no copy then. TALLY_EUNSUPPORTED where there is none. */
+    /* Allocates host memory, at *host, that the host can read while a running kernel writes it, so that
+     * results need no copy. TALLY_EUNSUPPORTED where there is none. */
     tally_status (*allocate_visible)(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
                                      volatile void **host);
     /* Makes a buffer that stands for an array of the caller's, which kernels read and nobody writes: host
@@ -105,7 +105,7 @@ struct gpu_api {
                          size_t bytes);
     tally_status (*fill)(struct gpu *gpu, struct gpu_memory *to, size_t offset, unsigned char byte,
                          size_t bytes);
-    /* From one buffer of this device to another. */
+    /* Copies from one buffer of this device to another. */
     tally_status (*copy)(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
                          struct gpu_memory *from, size_t from_offset, size_t bytes);
 
@@ -117,26 +117,27 @@ struct gpu_api {
                           const char *const *defines, size_t count, struct gpu_program **out);
     tally_status (*kernel)(struct gpu *gpu, struct gpu_program *program, const char *name,
                            struct gpu_kernel **out);
-    /* Compiles kernels that kernel() is about to be asked for, together; names that are NULL are left out. kernel() compiles
-     * one by itself. NULL: build() has compiled all of them. */
+    /* Compiles the named kernels together, before kernel() is asked for them and would compile each alone. Skips
+     * names that are NULL. NULL: build() has compiled all kernels. */
     tally_status (*make)(struct gpu *gpu, struct gpu_program *program, const char *const *names,
                          size_t count);
     /* Launches and fills go to a queue of the caller's from here on (a CUstream, of which NULL is one, too;
      * a cl_command_queue of the struct gpu's context), and after use(gpu, false, NULL) to its own again.
-     * Nothing puts the two in an order, and nothing else touches the caller's. */
+     * The two queues are not ordered against each other, and nothing else touches the caller's. */
     void (*use)(struct gpu *gpu, bool theirs, void *queue);
-    /* Returns whether a queue of the caller's is captured into a graph, also where that cannot be told. NULL: there are
-     * no such graphs. */
+    /* Returns whether a queue of the caller's is captured into a graph; true if the driver does not say. NULL: there
+     * are no such graphs. */
     bool (*is_captured)(struct gpu *gpu, void *queue);
-    /* A grid of `grid` blocks of `block` threads. */
+    /* Launches a grid of `grid` blocks of `block` threads. */
     tally_status (*launch)(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments, size_t count);
-    /* Launches from hold() on may be put off until send(), or until anything else is asked for that comes after them on
-     * the queue: a machine can start several in the time of one. Errors may show up then. NULL: it puts nothing off. */
+    /* Lets the machine put off launches until send(), or until another call whose work follows them on the queue: it
+     * can start several in the time of one. Their errors may show up only then. NULL: launches are never put off. */
     void (*hold)(struct gpu *gpu);
     tally_status (*send)(struct gpu *gpu);
     tally_status (*finish)(struct gpu *gpu); /* waits for all that is under way */
-    /* Device time, in seconds, of what is enqueued between mark(0) and mark(1); waits for it. */
+    /* elapsed() gives the device's time, in seconds, for the work enqueued between mark(0) and mark(1), and
+     * waits for that work. */
     tally_status (*mark)(struct gpu *gpu, int which);
     tally_status (*elapsed)(struct gpu *gpu, double *seconds);
 };

@@ -13,8 +13,8 @@
 
 #define ELEMENTS_MOST ((size_t)1 << 31) /* that groups' words have room for: kernels/groups.cu */
 #define GROUPS_MOST   ((size_t)1 << 31)
-/* Digits of 16 bits that a copy of a float's sum is to have, at least: they hold floats whose exponents are
- * up to 91 apart where these have 64 bits, and else 56. */
+/* The digits of 16 bits that a copy of a float's sum should have, at least. 9 digits hold f64 whose exponents
+ * are up to 9 * 16 - 53 = 91 apart; 5 digits hold shorter floats that are up to 5 * 16 - 24 = 56 apart. */
 #define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
 #define TILE_A_THREAD       8 /* elements: kernels/groups.cu */
 
@@ -33,7 +33,8 @@ static bool is_float_sum(const struct capability *f, const struct problem *p) {
     return f->words == 0 && type_is_float(p->type);
 }
 
-/* Bytes of a copy of a group's cells; of a sum with cells of 32 bits, if `wide`, or as many digits as it wants. */
+/* Returns the bytes of a copy of a group's cells. A sum has digits of 32 bits if `wide`, else of 16 bits: a float's sum
+ * as many as DIGITS_WANTED() says. */
 static unsigned cell_bytes(const struct capability *f, const struct shaped *s, bool wide) {
     const unsigned bits = bits_of(s), digits = wide                    ? GROUPS_WIDE(bits)
                                                : is_float_sum(f, s->p) ? DIGITS_WANTED(bits)
@@ -146,7 +147,8 @@ static int share_out(const struct capability *f, const struct shaped *s, struct 
     if (is_float_sum(f, s->p) && !wide) {
         const uint64_t digits = room / 4 / ((uint64_t)plan->copies * plan->each) - is_counted(s);
         const unsigned most = GROUPS_DIGITS_MOST(bits_of(s));
-        plan->digits = digits > most ? most : (unsigned)(digits - 1) | 1; /* an odd number */
+        /* Copies lie an odd number of cells apart (groups.cu), so an odd number of digits wastes no cell. */
+        plan->digits = digits > most ? most : (unsigned)(digits - 1) | 1;
     }
     return wide ? SLICES : FEW;
 }

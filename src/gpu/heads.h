@@ -36,7 +36,7 @@ tally_status heads_make(struct heads *heads, const struct gpu_api *api, struct g
 struct known_head *heads_find(struct heads *heads, const void *workspace);
 /* Takes a workspace's head away, whatever it holds; does nothing for NULL. */
 void heads_give_up(struct known_head *head);
-/* Frees what the host keeps of them. */
+/* Frees the lists of known workspaces, which lie in the host's memory. */
 void heads_forget(struct heads *heads);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * memory.h - the buffers that a struct gpu has: made by it, or given to it by a caller.
  *
- * The list of them is what lets close() free all that a caller has not released. What a buffer is to the
- * machine is one pointer-sized value, which is also what a kernel takes as its argument.
+ * close() frees the buffers that are still on the list, which no caller has released. A machine knows a
+ * buffer by one pointer-sized value, which a kernel also takes as its argument.
  */
 #ifndef TALLY_GPU_MEMORY_H
 #define TALLY_GPU_MEMORY_H

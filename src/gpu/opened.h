@@ -1,6 +1,6 @@
 /*
- * opened.h - an open GPU device of the engine: what device.c keeps of one, and the calls of struct device_kind that
- * other files define: shaped.c, words.c and terms.c.
+ * opened.h - an open GPU device of the engine: its struct, the functions that its files share, and the calls of struct
+ * device_kind that shaped.c, words.c and terms.c define.
  */
 #ifndef TALLY_GPU_OPENED_H
 #define TALLY_GPU_OPENED_H
@@ -62,7 +62,7 @@ typedef tally_status gpu_taker(struct gpu *gpu, void *theirs, size_t bytes,
  * TALLY_EINVAL if the device has addresses and this one is not aligned. */
 tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
                       size_t bytes, size_t alignment, struct gpu_memory **buffer);
-/* Does the same by wrap, for the queue whose launches go to callers' queues. */
+/* Does gpu_take() by wrap(), for the queue whose launches go to callers' queues. */
 tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
                       struct gpu_memory **buffer);
 
@@ -76,14 +76,14 @@ tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
 tally_status gpu_enqueue_shared(tally_device *device, const struct problem *p,
                                 const tally_shared_call *call);
 
-/* Its calls for arrays that are added up over ranks (terms.c). */
+/* Do the work of struct device_kind for arrays that are added up over ranks (terms.c). */
 tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_plan *plan,
                        const tally_terms_call *call);
 
 tally_status gpu_terms_shared(tally_device *device, const terms_plan *plan, unsigned ranks,
                               const tally_terms_shared_call *call);
 
-/* Its calls for reductions in parts (shaped.c). */
+/* Do the work of struct device_kind for reductions in parts (shaped.c). */
 tally_status gpu_shaped(tally_device *device, const struct shaped *s);
 tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);
 tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s);

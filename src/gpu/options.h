@@ -1,5 +1,5 @@
 /*
- * options.h - what stands behind the machine's name in a device's spec, as in "cuda:1,memory=64M,block=32".
+ * options.h - the options behind the machine's name in a device's spec, as in "cuda:1,memory=64M,block=32".
  */
 #ifndef TALLY_GPU_OPTIONS_H
 #define TALLY_GPU_OPTIONS_H
@@ -17,7 +17,7 @@ struct gpu_options {
     enum { DOUBLES_SLOW = 1, DOUBLES_FAST } doubles;
 };
 
-/* Parses options. TALLY_EDEVICE: one is none of `machine`, whose name is for the message. */
+/* Parses options. Returns TALLY_EDEVICE if one is unknown; `machine` is the machine's name for that message. */
 tally_status gpu_parse_options(const char *options, const char *machine, struct gpu_options *out);
 
 #endif

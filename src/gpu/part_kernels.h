@@ -6,7 +6,7 @@
 
 #include "gpu/queue.h"
 
-/* Their places in queue->part[]. */
+/* The kernels' places in queue->part[]. */
 enum part_kernel {
     PART_FOLD,
     PART_JOIN,

@@ -45,13 +45,13 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
 
 /* ---- Rows by a strategy ---------------------------------------------------------------------- */
 
-/* Returns another mark than the last 254 calls had, whose rows the same work may still name. */
+/* Returns a mark that none of the last 254 calls had: the workspace may still hold their marks. */
 static uint64_t next_mark(struct queue *queue) {
     return queue->mark = queue->mark % 255 + 1;
 }
 
-/* Enqueues a filled copy of the array, and has the strategy reduce that. What it leaves is reduced from the array
- * itself. */
+/* Enqueues a filled copy of the array, and has the strategy reduce that. Rows that the strategy leaves are reduced from
+ * the array itself. */
 static tally_status fill(struct reduction *r, struct parts_run *own) {
     const struct parts_call *c = r->c;
     const size_t size = type_size(c->s->p->type);
@@ -83,8 +83,8 @@ static bool may_leave(const struct reduction *r) {
            s->each == 0 || !strategy->is_certain(r->queue, s);
 }
 
-/* Has the strategy enqueue its launches, after clearing what has to be 0 before them: the bits of rows that it
- * leaves, or all words of one that is alone. Marks are never cleared. */
+/* Has the strategy enqueue its launches, after clearing the words that have to be 0 before them: the bits of the rows
+ * that it leaves and, if it is alone, all its words. Marks are never cleared. */
 static tally_status follow(struct reduction *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;
     struct parts_run own = {.queue = queue,

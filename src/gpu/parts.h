@@ -2,9 +2,10 @@
  * parts.h - a reduction in parts on a queue: from arrays in the device's memory to results there, without the host
  * (kernels/parts.h).
  *
- * The launches, in order: whatever says where rows begin (a check of offsets, or the order of groups), the canonical
- * tree's leaves and nodes where the problem has it, those of a strategy where there is one (strategy.h), the fold of
- * what that leaves, and the join of rows that were cut. A few elements need one launch only (few.h).
+ * The launches, in order. The first ones find where rows begin: a check of offsets, or the sort of groups. Then come
+ * the leaves and nodes of the canonical tree, if the problem has it, and the launches of the strategy, if there is
+ * one (strategy.h). `fold` reduces the rows that the strategy leaves, and `join` those that `fold` has cut. A few
+ * elements need one launch only (few.h).
  */
 #ifndef TALLY_GPU_PARTS_H
 #define TALLY_GPU_PARTS_H

@@ -14,7 +14,7 @@
 
 #define DEFINES_MAX 7
 
-/* In alphabetical order, as the table of compiled-in kernels has them. */
+/* A program's defines, in alphabetical order, as the table of compiled-in kernels has them. */
 struct defines {
     char text[DEFINES_MAX][24];
     const char *define[DEFINES_MAX];
@@ -36,7 +36,7 @@ static void define_block(struct defines *d, unsigned block) {
     define(d, "BLOCK=%s", text);
 }
 
-/* Defines the tree's operator. For a user's: something whose partial results are elements. */
+/* Defines the tree's operator; for a user's, any one whose partial results are elements. */
 static void define_operator(struct defines *d, const struct problem *p) {
     define(d, "OP_%s", !p->user ? "prod" : type_is_float(p->type) ? "sum" : "and");
     if (p->user && !p->user->commutative) define(d, "%s", "ORDERED");
@@ -54,7 +54,7 @@ static void find_defines(const struct queue *queue, const struct capability *c,
             define(d, "%s", "IN_FLOATS");
             in_floats = false;
         }
-        if (i + 1 == c->count) { /* before OP_... */
+        if (i + 1 == c->count) { /* the last define is OP_..., which LOOSE and NEAR come before */
             if (loose) define(d, "%s", "LOOSE");
             if (is_near) define(d, "%s", "NEAR");
         }
@@ -106,7 +106,7 @@ tally_status program_build(const struct queue *queue, enum schedule schedule,
 
 /* ---- A queue's kernels -------------------------------------------------------------------- */
 
-/* By schedule, row of the table, whether they are loose, and type. */
+/* The kernels that were found, by schedule, row of the table, whether they are loose, and type. */
 struct known_kernels {
     struct gpu_kernel *kernel[SCHEDULES][CAPABILITIES][2][TYPE_ROWS][PROGRAM_KERNELS];
 };

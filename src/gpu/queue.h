@@ -21,8 +21,8 @@ enum { CACHE_KERNELS, CACHE_COLUMNS, QUEUE_CACHES };
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */
 #define SORT_KERNELS  6 /* of kernels/sort.cu */
 
-/* Of whole arrays: `reduce` and, where there is one, `alone`; of the canonical tree `leaves` and `nodes`, and the same
- * two for the trees of many rows (row_trees.h). */
+/* Kernels for whole arrays. `first` and `second` are `reduce` and, where there is one, `alone`; of the canonical tree,
+ * `leaves` and `nodes`. The other two are the leaves and nodes for the trees of many rows (row_trees.h). */
 struct kernels {
     struct gpu_kernel *first, *second;
     struct gpu_kernel *part_leaves, *part_nodes;
@@ -87,12 +87,12 @@ struct queue {
  * threads. On failure it is closed. */
 tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t index, void *context,
                         unsigned block);
-/* The same without the memory in which whole_reduce() finds its result: for launches that go to queues of the
+/* Opens a queue without the memory in which whole_reduce() finds its result: for launches that go to queues of the
  * caller's. */
 tally_status queue_open_bare(struct queue *queue, const struct gpu_api *api, size_t index,
                              void *context, unsigned block);
 void queue_close(struct queue *queue); /* also one that was never opened */
-/* Frees what the host keeps of it: queue_close() does. */
+/* Frees a queue's memory on the host. queue_close() does that, too. */
 void queue_forget(struct queue *queue);
 
 /* Makes *buffer, of *has bytes, one of at least `bytes` bytes; where it is made anew, what it held is lost. After a

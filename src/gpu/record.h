@@ -1,13 +1,13 @@
 /*
- * record.h - what kernels leave in a device's memory when they are not asked for a value
- * (kernels/records.h), as the engine knows it: the state of a monoid.
+ * record.h - the records that kernels leave in a device's memory when they are not asked for a
+ * value (kernels/records.h), and how they become states of monoids.
  */
 #ifndef TALLY_GPU_RECORD_H
 #define TALLY_GPU_RECORD_H
 
 #include "problem/monoid.h"
 
-/* Words of the record of a monoid; every monoid but MONOID_TREE has one. */
+/* Returns the words of the record of a monoid; every monoid but MONOID_TREE has one. */
 size_t record_words(const struct problem *p, enum monoid_id monoid);
 
 /* Merges the record of a monoid into the state; its indices count from where those of *into do. */

@@ -1,9 +1,9 @@
 /*
- * roof.c - the plain reads, with as few and as many threads as different devices like.
+ * roof.c - measures the read roof by plain read kernels, in grids of several sizes.
  *
- * What suits one device is many times slower on another. So each read is looked at, by one run, and only
- * those that came near the fastest of them are timed. Of a kernel that is far behind in its first run no
- * other grid is looked at.
+ * A grid that suits one device is many times slower on another. So each kernel first runs once in each grid, a look,
+ * and only the reads whose look came near the fastest one are timed. A kernel whose first look is far behind
+ * is not looked at in other grids.
  */
 #include "gpu/roof.h"
 
@@ -31,7 +31,7 @@ struct read {
     uint64_t packs; /* of 16 bytes */
     unsigned units; /* at least 1 */
     unsigned block;
-    unsigned which, grid; /* what read_once() runs: indices */
+    unsigned which, grid; /* indices of the kernel and the grid that read_once() runs */
 };
 
 static tally_status read_once(void *context, double *seconds) {

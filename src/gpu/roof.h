@@ -1,5 +1,5 @@
 /*
- * roof.h - how fast a GPU can read an array at all.
+ * roof.h - the read roof: the time in which a GPU can read an array and do nothing else.
  */
 #ifndef TALLY_GPU_ROOF_H
 #define TALLY_GPU_ROOF_H

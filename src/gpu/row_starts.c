@@ -12,7 +12,7 @@ static struct parts_plan plan_of_axis(const struct reduction *r) {
     return plan;
 }
 
-/* From here on the elements are those that lie aside, in the order of their groups. */
+/* Makes the rest of the reduction use the elements that the sort has copied, in the order of their groups. */
 static void turn_aside(struct reduction *r) {
     const size_t size = type_size(r->c->s->p->type);
     r->shape_aside = sort_outcome(r->c->s);
@@ -70,8 +70,8 @@ static tally_status find_groups(struct reduction *r) {
     return s;
 }
 
-/* Enqueues the launches that say where the rows of the tree's elements begin, after those that bring the numbers of the
- * ones that a mask shows side by side. */
+/* Enqueues the launches that find where the rows of the tree's elements begin. If a mask hides some, launches that
+ * put the numbers of the shown elements side by side come first. */
 static tally_status find_tree_rows(struct reduction *r) {
     const struct parts_call *c = r->c;
     const struct sort_layout *o = &r->l.shown;

@@ -6,9 +6,9 @@
 
 #include "gpu/reduction.h"
 
-/* Enqueues the launches that find it out: the check of offsets; the sort of groups, and where they begin; the same for
- * the tree's elements. Notes in the reduction where the offsets are; after a sort that carries the elements, it is one of
- * sorted groups. */
+/* Enqueues the launches that find where rows begin: the check of offsets; the sort of groups and the search for their
+ * starts; and both for the tree's elements. Notes in the reduction where the offsets are. After a sort that carries the
+ * elements the reduction is one of sorted groups. */
 tally_status row_starts_find(struct reduction *r);
 
 #endif

@@ -18,8 +18,8 @@ static uint64_t elements_of(const struct shaped *s) {
     return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
 }
 
-/* Returns whether each row lies side by side, but rows have gaps between them. Shorter rows are as
- * fast from a filled copy (filled.h). */
+/* Returns whether the elements of each row lie side by side, and rows have gaps between them and are
+ * long enough: shorter rows are as fast from a filled copy (filled.h). */
 static bool lie_apart(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     const size_t least =
@@ -60,12 +60,12 @@ static bool are_few(const struct shaped *s) {
            !problem_has(s->p, MONOID_SQUARES);
 }
 
-/* Threads of a block. */
+/* Returns the threads of a block. */
 static unsigned block_of(const struct queue *queue) {
     return block_or(queue, GPU_ROWS_BLOCK);
 }
 
-/* Blocks that a device runs at once, and their warps. */
+/* Return the blocks that the device runs at once; the warps of a block; and the warps of all these blocks. */
 static uint64_t blocks_at_once(const struct queue *queue, const struct shaped *s) {
     const bool has_both = s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
     const bool has_squares = has_both || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
@@ -81,9 +81,9 @@ static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     return blocks_at_once(queue, s) * warps_of_block(queue);
 }
 
-/* Returns whether rows of one length are for the warps of blocks (kernels/rows.cu, block_rows): rows that are long, or not
- * many, or no more than there are warps; but few that are very long are cut. What many rows with squares cost is hidden
- * better by `rows`. */
+/* Returns whether rows of one length are for `block_rows`, where teams of a block's warps take them (kernels/rows.cu):
+ * rows that are long, or not many, or no more than there are warps. A few very long rows are cut instead. Many rows
+ * whose squares are summed must be longer: the kernel `rows` hides the cost of squares better. */
 static bool are_for_blocks(const struct queue *queue, const struct shaped *s) {
     const uint64_t warps = warps_of(queue, s);
     const uint64_t bytes = (uint64_t)s->each * type_size(s->p->type);
@@ -100,8 +100,9 @@ static bool is_light(const struct shaped *s) {
     return problem_has(s->p, MONOID_EXTREMES);
 }
 
-/* Returns how many warps take a row together, so that rows end soonest. A row costs each of them the packs that it reads
- * and what a state costs; with all warps at work at once that takes a round, of which the last is not full. */
+/* Returns how many warps should take a row together, as a team, so that all rows end soonest. A row costs a warp the
+ * packs that it reads, and the cost of a state. In a round each warp takes part in one row; 0.35 rounds are added for
+ * the last one, which is not full. */
 static unsigned team_for(const struct queue *queue, const struct shaped *s) {
     const uint64_t warps = warps_of(queue, s), lane = WARP * 16 / type_size(s->p->type);
     const uint64_t state = is_light(s) ? 3 : 8; /* in packs of a lane */
@@ -121,8 +122,9 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Returns how many pieces of the same time a device could have done while it does so many. Those of all warps at once take
- * as long as its busiest multiprocessor; half of all warps keep the memory busy. */
+/* Returns how many equal pieces a fully busy device would do in the time that `pieces` pieces take. More than `warps`
+ * pieces take full rounds of all warps. Fewer take as long as on the busiest multiprocessor; but half of all warps
+ * keep the memory fully busy. */
 static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t warps) {
     const uint64_t units = queue_units(queue);
     if (pieces > warps) return rounded_up(pieces, warps);
@@ -166,7 +168,7 @@ static const char *const names[KERNELS] = {[WHOLE] = "rows",
 
 /* The launches for a shape. */
 struct rows_layout {
-    unsigned kernel;        /* which reduces them */
+    unsigned kernel;        /* the kernel that reduces the rows */
     uint64_t piece, pieces; /* the weight of a piece, and how many there are */
     bool is_joined;         /* JOIN follows: a row may begin in one piece and end in another */
 };
@@ -190,7 +192,7 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
     return lay_out(queue, s).pieces * EDGE_WORDS;
 }
 
-/* Finds these kernels. */
+/* Finds the kernels of a layout. */
 static tally_status find(struct queue *queue, const struct shaped *s, const struct rows_layout *l,
                          struct gpu_kernel *const **out) {
     const bool loose = filled_matters(s) || !parts_are_contiguous(s);

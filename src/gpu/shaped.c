@@ -5,8 +5,8 @@
  * Host arrays are brought to the device whole, as the bytes from their first element to their last. Where they do
  * not fit they are halved: along the outermost kept dimension, or between segments. One row that does not fit is
  * folded in chunks, as a whole array is, if it lies side by side; anything else that does not fit - rows with strides
- * or a mask, groups - is reduced by the calling thread, to the same bits. That also brings elements into the order of
- * their groups where the host wants it.
+ * or a mask, groups - is reduced by the calling thread, to the same bits. The calling thread also sorts elements into
+ * the order of their groups where the host wants that.
  */
 #include "base/paths.h"
 #include "base/status.h"
@@ -97,7 +97,7 @@ static struct shaped with_plain_results(const struct shaped *s) {
     return t;
 }
 
-/* Returns whether the results lie so. */
+/* Returns whether the shape's results lie as with_plain_results() says. */
 static bool are_plain(const struct shaped *s) {
     const struct shaped plain = with_plain_results(s);
     bool are = s->cut == TALLY_AXES || s->reduced[0].out == plain.reduced[0].out;
@@ -131,8 +131,8 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
     return all <= d->memory;
 }
 
-/* Brings the elements of an array that are read to the device; *first becomes the index in the buffer of the element at
- * `base`. */
+/* Brings to the device the range of an array that the reduction reads; *first becomes the index in the buffer of the
+ * element at `base`. */
 static tally_status bring_range(struct gpu_device *d, const char *base, struct element_range range,
                                 size_t element, struct gpu_memory **buffer, int64_t *first) {
     *first = -(int64_t)range.low;
@@ -355,7 +355,7 @@ static tally_status run(tally_device *device, const struct shaped *s, struct abs
     if (s->results > 1) return run_halves(device, s, absence);
     if (is_plain_row(s)) return run_row(device, s, absence);
     TALLY_PATH("a row for the host");
-    /* `s` is one row, so a status that means that a result does not exist is of that row's. */
+    /* `s` is one row: a status that says that a result does not exist is about that row. */
     tally_status left = cpu_device_kind.shaped(cpu_calling_thread(), s);
     if (left == TALLY_OK || left == TALLY_ENOMEM) return left;
     TALLY_PATH("a result of the host's that does not exist");
@@ -540,8 +540,8 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
     return gpu_leave_theirs(d, status);
 }
 
-/* Enqueues a reduction for each value: a kernel is handed memory without addresses as one buffer, and each value's
- * results are another. */
+/* Enqueues a reduction for each value, on a device without addresses: there a kernel gets one buffer for results, and
+ * each value's results lie in a buffer of their own. */
 static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
                                    struct parts_call *c) {
     const struct element_range range = element_range_of(s, OF_OUT);

@@ -6,10 +6,10 @@
 #include "gpu/filled.h"
 #include "gpu/single.h"
 
-/* A shape with a mask of the device's, and the layout of the workspace. */
+/* A shape with a mask that the device makes, and the layout of the workspace. */
 struct masked {
     struct shaped shape;
-    struct shown_axes axes; /* of the shape without it */
+    struct shown_axes axes; /* of the shape without that mask */
     uint64_t n;             /* bytes of the mask; 0: there is none */
     uint64_t at;            /* the word of the workspace at which it begins */
     size_t bytes;           /* of the workspace */

@@ -13,7 +13,7 @@ size_t shown_workspace(const struct queue *queue, const struct shaped *s);
 tally_status shown_prepare(struct queue *queue, const struct shaped *s);
 tally_status shown_enqueue(struct queue *queue, const struct parts_call *call);
 
-/* The same for an array as a whole, of n elements; `results` gets a tally_result for each value. */
+/* Do this for an array as a whole, of n elements; `results` gets a tally_result for each value. */
 size_t shown_workspace_whole(const struct queue *queue, const struct problem *p, uint64_t n);
 tally_status shown_prepare_whole(struct queue *queue, const struct problem *p, uint64_t n);
 tally_status shown_enqueue_whole(struct queue *queue, const struct problem *p,

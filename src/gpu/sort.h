@@ -14,16 +14,16 @@
 /* One sort: what it is to do, and its places in the workspace, in words. */
 struct sort_layout {
     bool is_wanted;
-    bool compacts;   /* it puts those that a mask shows before all others, by no ids */
-    uint64_t n;      /* elements before the sort */
-    unsigned arrays; /* that the sort carries along; 0: elements' numbers */
-    uint64_t
-        starts; /* where groups begin is to be written there, if one pass sorts them; 0: nowhere */
+    bool compacts;    /* it uses no ids: it puts the elements that a mask shows before all others */
+    uint64_t n;       /* elements before the sort */
+    unsigned arrays;  /* arrays of elements that the sort carries along; 0: elements' numbers */
+    uint64_t starts;  /* a sort of one pass writes there where groups begin; 0: nowhere */
     unsigned passes;  /* of the sort */
     unsigned digit;   /* bits of the digit of each pass */
     bool wide;        /* numbers have 64 bits, not 32 */
     uint64_t workers; /* which count digits: kernels/sort.cu */
-    /* The sort leaves what it carries, by array, and the ids at [0]; before its last pass they are at [1]. */
+    /* The sort leaves array a at carried[a][0] and the ids at keys[0]. Before its last pass they are at carried[a][1]
+     * and keys[1]. */
     uint64_t carried[2][2], keys[2], counts, totals;
 };
 
@@ -32,7 +32,7 @@ bool sort_is_needed(const struct shaped *s);
 /* Returns whether the sort carries the elements. It does not for an index, which counts in the caller's array, nor for
  * vectors, which would be as many copies. */
 bool sort_carries_elements(const struct shaped *s);
-/* Returns the same groups after a sort that carries the elements: they lie side by side, in order. */
+/* Returns the shape after a sort that carries the elements: those of a group lie side by side, and groups in order. */
 struct shaped sort_outcome(const struct shaped *s);
 /* Returns whether a device can sort the groups, if they need that. It cannot if there are too many groups. */
 bool sort_is_possible(const struct shaped *s);

@@ -20,8 +20,8 @@ tally_status source_check(const struct problem *p) {
     return TALLY_OK;
 }
 
-/* The text around a user's expression. The expression has lines of its own, so a compiler's message
- * tells its place. */
+/* The text around a user's expression. The expression has lines of its own, so that a compiler's
+ * message names the line within it. */
 static const char frame[] = "#include \"kernels/tuning.h\"\n"
                             "#include \"kernels/operators.h\"\n"
                             "PURE element user_combine(element a, element b) {\n"

@@ -139,7 +139,8 @@ static tally_status prepare_shared(struct gpu_device *d) {
     return s;
 }
 
-/* Says which elements are this rank's: its shard, or as many as every rank's, in whole lines of memory. */
+/* Plans which elements this rank adds up: its shard, or an even share of all elements, rounded up to SHARE_GRAIN of
+ * them, which are whole lines of memory. */
 #define SHARE_GRAIN 128
 static void plan_share(terms_plan *p, unsigned ranks, const tally_terms_shared_call *c,
                        shared_terms_plan *plan) {

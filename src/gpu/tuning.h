@@ -22,15 +22,17 @@ enum { RING_CHUNKS = 4, RING_CHUNK = 8 << 20, RING_LEAST = 64 << 10 };
 enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define STAGING_MAX    ((size_t)64 << 20) /* bytes of each queue's staging buffer */
 #define QUEUE_PATIENCE (1 << 14) /* tests of a result before waiting by the driver: some 300 us */
-/* Programs that are kept: with a user's operator, of a queue, and of those the ones found without a look-up. */
+/* The most programs with users' operators that a struct gpu keeps (cache.h), and the most that a queue also remembers
+ * by their source, which saves the look-up by root (embed.h). */
 #define GPU_CACHE_USERS 64
 #define KNOWN_USERS     8
 
 /* ---- All devices as one: all.c -------------------------------------------------------------- */
 
-/* Bytes of a task: a device gets two or more, so that all end at about the same time; a megabyte is worth a call's
- * start, and after 256 that is nothing. Of an array of fewer than two times ALL_DEVICE_LEAST bytes, one device is sooner
- * done than several, whose threads meet; and so on for each further one. */
+/* A device gets ALL_TASKS_EACH tasks or more, so that all devices end at about the same time. A task has at least
+ * ALL_TASK_LEAST bytes, to be worth the start of a call, and at most ALL_TASK_MOST, beside which that start costs
+ * nothing. An array is folded by k > 1 devices only if it has at least k * ALL_DEVICE_LEAST bytes: below that fewer
+ * devices end sooner, as the devices' threads have to meet. */
 #define ALL_TASKS_EACH   2
 #define ALL_DEVICE_LEAST ((size_t)16 << 20)
 #define ALL_TASK_LEAST   ((size_t)1 << 20)
@@ -62,7 +64,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define PARTS_FEW_ELEMENTS 16384
 #define PARTS_FEW_EACH     2048
 #define PARTS_FEW_ROWS     256
-/* Up to so many rows those that a strategy leaves are marked, a byte each: kernels/parts.h. */
+/* With at most so many rows, a row that a strategy leaves is marked by a byte, and not by a bit: kernels/parts.h. */
 #define MARKED_ROWS ((size_t)1 << 21)
 
 /* ---- Rows: rows.c ---------------------------------------------------------------------------- */
@@ -73,8 +75,8 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
  * a multiple of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
-/* Rows are not many if there are at most so many for each warp that the device runs at once. A launch of block_rows has so
- * many blocks for each that it runs at once, or one less where states take time. */
+/* Rows are not many if there are at most so many for each warp that the device runs at once. A launch of block_rows
+ * has at most so many times the blocks that the device runs at once; one time fewer where states take long to merge. */
 #define BLOCK_ROWS_ROUNDS 3
 /* Bytes of a row for block_rows: at least LEAST; FEWEST if there are no more rows than warps; MANY if rows are many, and
  * SQUARES if their squares are summed. A few rows have at most MOST: longer ones are cut. */
@@ -101,12 +103,12 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 /* ---- Columns: columns.c ----------------------------------------------------------------------- */
 
 #define COLUMNS_ROUNDS 6 /* the most rounds of tasks */
-/* The part of a round that the last tasks are late, as multiprocessors do not keep step. */
+/* The part of a round by which the last tasks end late, as multiprocessors do not keep step. */
 #define COLUMNS_UNEVEN 0.08
-/* Units of a tile, where there are as many: what neighbouring threads read is long enough then. */
+/* The least units of a tile, where there are as many, so that neighbouring threads read enough bytes side by side. */
 #define COLUMNS_WIDTH_LEAST 32
-#define COLUMNS_CHUNK_TILES 2 /* the least tiles' rows of a chunk */
-#define JOIN_CHUNKS         8 /* chunks that a thread of `join` should have */
+#define COLUMNS_CHUNK_TILES 2 /* a chunk has at least the rows of so many tiles */
+#define JOIN_CHUNKS         8 /* the most chunks that a thread of `join` should have */
 #define JOIN_WIDTH_LEAST    4 /* the least results side by side in a tile of `join` */
 /* The cost of a step of reduce_strands(), in rows that a thread adds. */
 #define COLUMNS_MEETING 2.5
@@ -114,12 +116,12 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 
 /* ---- Vectors: vectors.c ----------------------------------------------------------------------- */
 
-/* Rows of a piece: at least, and where the work is enough. */
+/* Rows of a piece: the least, and the least where there is enough work for all teams (piece_of()). */
 #define VECTORS_PIECE_LEAST 64
 #define VECTORS_PIECE_GOOD  256
 #define VECTORS_WHOLE_MOST  96 /* rows of a part that is not cut, at most */
 #define VECTORS_SHARES      64 /* warps that join the columns of a part of few edges, at most */
-#define VECTORS_SLICES      16 /* blocks that join those of one of many, at most */
+#define VECTORS_SLICES      16 /* blocks that join the columns of a part of many edges, at most */
 #define VECTORS_GRID_MOST   (1u << 20) /* blocks of a launch */
 
 /* ---- Groups: groups.c ------------------------------------------------------------------------- */
@@ -129,8 +131,8 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 #define GROUPS_MEAN_LEAST 8
 #define GROUPS_COPIES     32 /* the most copies of a group's cells */
 #define GROUPS_SLICES     4  /* the most blocks that share out groups; each reads all elements */
-/* Blocks for each multiprocessor, at most: those that run at once, of kernels with cells in shared memory; and of
- * others. */
+/* The most blocks for each multiprocessor: of kernels with cells in shared memory, as many as run at once; and of other
+ * kernels. */
 #define GROUPS_FEW_A_UNIT  3
 #define GROUPS_MANY_A_UNIT 32
 

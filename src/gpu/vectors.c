@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define ROWS_MOST  ((size_t)1 << 31)
-#define TEAM_UNITS 32 /* of a team, at most: those of a warp */
+#define TEAM_UNITS 32 /* the most units of a team: the lanes of a warp */
 
 struct vectors_layout {
     const struct capability *fold;
@@ -24,10 +24,11 @@ struct vectors_layout {
     uint64_t slabs, columns;
     unsigned width, tiles, readers; /* kernels/vectors.h */
     uint64_t piece, pieces;
-    uint64_t heads, edges, words; /* of the workspace: where these begin, and how many there are */
+    /* The words of the strategy's part of the workspace at which `heads` and `edges` begin; all words of that part. */
+    uint64_t heads, edges, words;
 };
 
-/* Threads of a block. */
+/* Returns the threads of a block. */
 static unsigned block_of(const struct queue *queue) {
     return block_or(queue, GPU_VECTORS_BLOCK);
 }
@@ -45,8 +46,8 @@ static bool has_columns(const struct shaped *s) {
            s->count < ROWS_MOST && s->vectors < ROWS_MOST;
 }
 
-/* Cuts the work into pieces: one for each team that the device runs at once. Fewer of them have VECTORS_PIECE_GOOD rows at
- * least, if that leaves no more than three quarters of the device idle. */
+/* Returns the weight of a piece: an even share of the work for each team that the device runs at once. A piece below
+ * VECTORS_PIECE_GOOD is made up to four times as large, so that at most three quarters of the device are idle. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s,
                          const struct vectors_layout *l) {
     const uint64_t threads =
@@ -73,7 +74,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct ve
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
     l->slabs = has_slabs ? (unsigned)s->kept[0].length : 1;
     l->columns = column ? (unsigned)column->length : 1;
-    /* Elements of one vector side by side are read so by the warps of `quick`. */
+    /* The lanes of a warp of `quick` read neighbouring elements of one vector together, which is faster. */
     if (l->columns == 1 && s->reduced[0].x == 1 && quick_gives_values(s->p)) return false;
     l->wide = l->columns % (unsigned)vector == 0 && s->reduced[0].x % vector == 0 &&
               (!has_slabs || s->kept[0].x % vector == 0);

@@ -20,7 +20,7 @@
 
 #define WARP_THREADS 32u /* of a warp */
 
-/* Words of the head: more than one of each launch's need. */
+/* Words of the head: enough for the counters and records of all launches (see the last assertion below). */
 #define WORK_HEAD 512
 
 _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
@@ -38,20 +38,20 @@ _Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUN
 
 struct layout {
     unsigned launches;
-    const struct capability *row[MONOIDS]; /* of the table: of each launch */
+    const struct capability *row[MONOIDS]; /* each launch's row of the table */
     uint64_t place[MONOIDS];               /* of each launch, as kernels/request.h has it */
     uint32_t at[MONOIDS];                  /* where each monoid's record begins */
     uint32_t head;                         /* words of counters and records */
-    size_t bytes;                          /* of all */
+    size_t bytes;                          /* of the whole buffer */
     struct area area; /* all but the tree, whose values lie behind (whole_tree.h) */
 };
 
-/* Blocks of the kernel that the device runs at once. */
+/* Returns how many blocks of the kernel the device runs at once. */
 static unsigned blocks_at_once(const struct queue *queue, const struct capability *c) {
     return queue_units(queue) * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : c->blocks);
 }
 
-/* Elements of a block's tile; on a CPU, of as many tiles as make a block worth its start. */
+/* Returns the elements of a block's tile; on a CPU, of as many tiles as make a block worth its start. */
 static size_t tile_elements(const struct queue *queue, size_t element) {
     return CPU_SHAPED(queue->block) ? CPU_TILES_A_BLOCK * CPU_TILE
                                     : queue->block * GPU_TILE * 16 / element;
@@ -102,7 +102,7 @@ uint64_t whole_launch_max(const struct queue *queue) {
     return most < UINT64_C(1) << (TERMS_MOST - 1) ? most : UINT64_C(1) << (TERMS_MOST - 1);
 }
 
-/* Words of the board for n elements or fewer: a record for each block; exact sums of floats have none. */
+/* Returns the words of the board for n elements or fewer: a record for each block; exact sums of floats have none. */
 static uint64_t board_words(const struct queue *queue, const struct problem *p,
                             const struct capability *c, uint64_t n, uint64_t record) {
     const unsigned least = blocks_at_once(queue, c), blocks = grid_for(queue, p, c, n);
@@ -228,7 +228,7 @@ static bool is_alone(const struct queue *queue, const struct problem *p, const s
     return whole_has_alone(queue) && grid_for(queue, p, c, n) == 1;
 }
 
-/* Enqueues the launches for the values that a kernel gives by itself. The head, in `heads`, is 0, and is 0 again
+/* Enqueues the launches of a problem for which whole_gives_values(). The head, in `heads`, is 0, and is 0 again
  * afterwards; a block that is alone, and a tree, need none. */
 static tally_status start_values(struct queue *queue, const struct problem *p,
                                  const struct layout *l, const struct inputs *in,
@@ -245,8 +245,8 @@ static tally_status start_values(struct queue *queue, const struct problem *p,
     return launch_fold(queue, p, c, in, heads, work, place, request, result);
 }
 
-/* Waits for the results of so many values, of which the last is written last. Where the host can see it, it looks there
- * for a while before it asks the driver to wait. */
+/* Waits for the results of `values` values, and copies their words to word[]. If the host can see the results, it polls
+ * the last word, which is written last, up to QUEUE_PATIENCE times before it lets the driver wait. */
 static tally_status wait_for(struct queue *queue, unsigned values, uint64_t *word) {
     if (!queue->seen)
         return queue->api->read(queue->gpu, word, queue->result, 0, values * sizeof(tally_result));
@@ -321,7 +321,7 @@ static const char *never_whole(const struct path_table *t, const unsigned at[PAT
 PATH_TABLE(whole_paths, "whole arrays on a GPU", never_whole, &way_axis, &path_ops, &path_types);
 #endif
 
-/* Enqueues the values that a kernel gives by itself, with a head of the queue's or else one in the workspace. */
+/* Enqueues a problem for which whole_gives_values(), with a head of the queue's or else one in the workspace. */
 static tally_status enqueue_values(struct queue *queue, const struct problem *p,
                                    const struct layout *l, const struct inputs *in,
                                    struct gpu_memory *work, const void *workspace,

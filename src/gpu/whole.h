@@ -21,9 +21,10 @@ uint64_t whole_launch_max(const struct queue *queue);
 
 /* Begins records of no elements in queue->work, for all monoids but MONOID_TREE. */
 tally_status whole_clear(struct queue *queue, const struct problem *p);
-/* Adds elements to them. */
+/* Adds elements to these records. */
 tally_status whole_fold(struct queue *queue, const struct problem *p, const struct inputs *in);
-/* Waits, and merges them into a state, whose indices count from where those of the inputs do, but for its n. */
+/* Waits for the records, and merges them into a state, but does not change its n. Indices count from where those of the
+ * inputs do. */
 tally_status whole_take(struct queue *queue, const struct problem *p, struct state *into);
 
 /* ---- From memory of the device to values ---- */
@@ -38,7 +39,7 @@ tally_status whole_reduce(struct queue *queue, const struct problem *p, const st
 /* Finds all kernels that whole_enqueue() needs and, once, makes the heads, for which it waits. *bytes is how much
  * memory whole_enqueue() works in for n elements or fewer. */
 tally_status whole_prepare(struct queue *queue, const struct problem *p, uint64_t n, size_t *bytes);
-/* Returns that number of bytes. */
+/* Returns the bytes that whole_enqueue() works in for n elements or fewer. */
 size_t whole_workspace(const struct queue *queue, const struct problem *p, uint64_t n);
 /* Enqueues the reduction of any problem, in memory `work` of any content, a buffer that stands for the caller's
  * `workspace`; its values go to `results`, a tally_result each. */
@@ -48,9 +49,9 @@ tally_status whole_enqueue(struct queue *queue, const struct problem *p, const s
 
 /* ---- For ranks (words.c) ---- */
 
-/* Where the counters and records of all monoids are left: from word `from` of `memory` on. Where
- * `head` is not NULL, that is a head of the queue's: the reader of the records makes them 0 again,
- * or gives the head up (heads_give_up()). */
+/* The place of the counters and records of all monoids: from word `from` of `memory` on. If `head` is
+ * not NULL, they are in a head of the queue's: the reader of the records makes them 0 again, or gives
+ * the head up (heads_give_up()). */
 struct records {
     struct gpu_memory *memory;
     uint32_t from;

@@ -36,7 +36,7 @@ static bool is_user(const struct known_user *known, const struct problem *p) {
  * those are in its cache. */
 _Static_assert(KNOWN_USERS <= GPU_CACHE_USERS, "cache.h");
 
-/* The kernels of a user's operator; the last few are remembered by their source. */
+/* Finds the kernels of a user's operator. The queue remembers the last KNOWN_USERS operators by their source. */
 static tally_status user_kernels(struct queue *queue, const struct problem *p,
                                  const struct capability *c, struct kernels *out) {
     const char *const *names = names_of(queue, c);

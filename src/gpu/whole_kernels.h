@@ -12,7 +12,7 @@ bool whole_has_alone(const struct queue *queue);
 /* Finds the kernels of a row of the table for the problem. */
 tally_status whole_kernels(struct queue *queue, const struct problem *p, const struct capability *c,
                            struct kernels *out);
-/* Finds those of the problem's canonical tree. */
+/* Finds the kernels of the problem's canonical tree. */
 tally_status whole_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out);
 /* Finds queue->lower. */
 tally_status whole_lower_kernel(struct queue *queue);

@@ -9,7 +9,7 @@ static bool are_extremes(tally_op first, tally_op second, tally_op least, tally_
     return (first == least && second == greatest) || (first == greatest && second == least);
 }
 
-/* Returns whether the problem is for both extremes, or for where they are, and nothing else. */
+/* Returns whether the problem is for both extremes, or for both their indices, and nothing else. */
 static bool is_both(const struct problem *p) {
     const tally_op first = p->value[0].op, second = p->values == 2 ? p->value[1].op : first;
     return are_extremes(first, second, TALLY_MIN, TALLY_MAX) ||
@@ -45,8 +45,8 @@ bool whole_gives_values(const struct problem *p) {
 
 _Static_assert(TYPE_ROWS <= 16, "kernels/request.h and kernels/lower.h have four bits for a type");
 
-/* Returns the bits of a request that tell the value's type and, of a float, its mantissa's length
- * and exponent's bias. */
+/* Returns the bits of a request for the value's type and, of a float, its mantissa's length and
+ * exponent's bias. */
 static uint32_t request_type(tally_type type) {
     if (!type_is_float(type)) return (uint32_t)type;
     const float_format f = format_of(type);

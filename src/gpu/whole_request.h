@@ -1,5 +1,6 @@
 /*
- * whole_request.h - what kernels that reduce whole arrays are asked for: values, or records only (kernels/request.h).
+ * whole_request.h - the request to kernels that reduce whole arrays: for values, or for records only
+ * (kernels/request.h).
  */
 #ifndef TALLY_GPU_WHOLE_REQUEST_H
 #define TALLY_GPU_WHOLE_REQUEST_H

@@ -5,7 +5,8 @@
  * the kernel file chooses from a sample of the array or from some of the block's tiles, so that at the end their totals
  * are simply added up. Larger numbers give their thread a larger window. A tile whose exponents span too much for a
  * window goes to the sum of the thread's lane (lane_sums.h), or, where there is none, to the block's superaccumulator
- * (limbs.h), element by element. A thread whose last tiles fitted no window tries only now and then whether one does.
+ * (limbs.h), element by element. After UNFIT_TILES tiles in a row that fit no window, a thread tries one only for every
+ * UNFIT_TRIES-th tile.
  */
 #ifndef TALLY_ADDING_H
 #define TALLY_ADDING_H
@@ -50,7 +51,8 @@ INLINED void flush(u64 *record, i32 exponent, SHARED u64 *limbs) {
     record[SEEN] |= SEEN_LIMBS;
 }
 
-/* Counts a term that is an infinity or a NaN. A block has fewer than 2^28 of them: 32 bits do. */
+/* Counts a term that is an infinity or a NaN. A block has fewer than 2^28 elements, so the count
+ * fits the low 32 bits of its word. */
 INLINED void add_special(u32 nan, u32 negative, SHARED u64 *limbs) {
     SHARED u64 *count = &limbs[nan ? COUNT_NANS : negative ? COUNT_MINUS : COUNT_PLUS];
 #if BLOCK == 1
@@ -125,9 +127,9 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 
 #endif
 
-/* Limits tries with fewer levels: after DEEP_TILES tiles that need all levels of a window, or a
- * first one that does (sum.cu), a thread always uses all. It is more than 1, since a lane with all
- * levels holds up its whole warp, and one rare element would do that. */
+/* The tiles of a thread that may need all levels of a window before it stops trying fewer levels
+ * first. It also stops if its first tile needs all of them (sum.cu). The limit is more than 1,
+ * since a lane that uses all levels holds up its warp, and one rare element should not cause that. */
 #define DEEP_TILES 4u
 
 /* A thread's window and totals. Tiles that fit the window change nothing but the totals. */
@@ -135,13 +137,13 @@ typedef struct adder {
     window
         window; /* sigma is 0 while no window is worth trying; `exponent` is still that of the totals */
     u32 unfit; /* consecutive tiles that did not fit a window */
-    u32 next;  /* the number of the tile after these */
+    u32 next;  /* the number of the tile after the last unfit one */
     u32 deep;  /* how many tiles have needed all of a window's levels; at most DEEP_TILES */
 #if HAS_LANE_SUMS
-    u32 tiles; /* how many the thread has added to its lane's sum since it last emptied that */
+    u32 tiles; /* tiles that the thread has added to its lane's sum since it last emptied the sum */
 #endif
 #if defined(LIFT_MOMENTS)
-    u32 squares; /* whether it adds squares, not elements: lift.h */
+    u32 squares; /* not 0: the terms are squares, not elements (lift.h) */
 #endif
 } adder;
 
@@ -158,9 +160,9 @@ PURE adder adder_with(window w) {
 }
 
 #if !defined(LIFT_MOMENTS)
-/* Opens the window that the tile *t needs, if that is larger than the thread's or that was not
- * tried (sigma is 0). Moves the totals so far to the superaccumulator. Returns whether it did;
- * returns 0, too, where no window fits. */
+/* Opens the window that the tile *t needs, if it is larger than the thread's window or the thread
+ * has given its window up (sigma is 0). Moves the totals so far to the superaccumulator. Returns 1
+ * if it opened a window; 0 otherwise, as where no window fits. */
 INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *limbs) {
     const window own = choose_window(largest(t));
     if (own.sigma == 0 || (a->window.sigma != 0 && own.exponent <= a->window.exponent)) return 0;
@@ -170,8 +172,8 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 }
 #endif
 
-/* A tile of 16-bit elements has too many for an unrolled loop's registers. So the loop is not unrolled,
- * and the tile lies in local memory, where an index picks elements. */
+/* A tile of 16-bit elements has too many elements for the registers of a fully unrolled loop. So the
+ * loop is unrolled by 4 only, and the tile lies in local memory, where an index picks elements. */
 #if HAS_UNROLL_COUNTS && CHAINED && !defined(TYPE_F32) && !defined(TYPE_F64)
 #define UNROLL_UNFITTING _Pragma("unroll 4")
 #else
@@ -258,8 +260,8 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
 #endif
 
 #if !defined(LIFT_MOMENTS)
-/* Adds a tile that did not fit the thread's window, or was not tried: now and then by a window chosen for it, else
- * by none. */
+/* Adds a tile that does not fit the thread's window, or for which the thread has none. Now and then it opens a window
+ * for the tile; otherwise it adds the tile without one. */
 INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                        SHARED u32 *lane_sums) {
     input t;
@@ -310,7 +312,8 @@ PURE raw wanted(const input *t) {
 #endif
 }
 
-/* Returns the largest `most` of the block's threads to all of them, who all call this. `warps`: half a word a warp. */
+/* Returns the largest `most` of the block's threads to all of them, who all call this. `warps` has room for 32 bits a
+ * warp. */
 INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
@@ -346,8 +349,8 @@ INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
  * block's first warp. Each gets the upper 32 bits of the largest magnitude among its own; other
  * threads get 0. Infinities and NaNs count as 0.
  * For terms in chains the samples are chains of neighbouring terms. Single terms mislead: of 32
- * normal numbers none is beyond 2 in a fifth of all cases. A window for these is too small for one
- * chain in a hundred, each time in another lane of the warp. */
+ * normally distributed numbers none is beyond 2 in a fifth of all cases. A window for such a sample
+ * is too small for one chain in a hundred, each time in another lane of the warp. */
 #define SAMPLE 32u
 INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
     u32 most = 0;
@@ -359,7 +362,7 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
         const u64 at = apart ? i * apart : i;
         if (at >= n) break;
 #if CHAINED
-        /* Whole packs from the first one on, if there are any; each lane's lie elsewhere, and so few loads count. */
+        /* Reads whole packs if it can: the lanes' chains lie far apart, so each load is an access of its own. */
         const u64 head = (16 - (u64)(size_t)x % 16) % 16 / sizeof(element);
         const u64 from = head + at / PACK * PACK;
         union {

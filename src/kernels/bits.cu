@@ -1,7 +1,7 @@
 /*
- * bits - and, or, xor by the bits of an element.
+ * bits - bitwise and, or, xor of elements.
  *
- * All three go by whole words of 32 bits, whatever the element's size: the elements in a word are combined at the end.
+ * All three combine whole words of 32 bits, whatever the element's size. The elements of a word are combined last.
  * The result of `and` is kept complemented, so that the record of no elements is 0.
  */
 #include "tuning.h"
@@ -34,7 +34,7 @@ PURE u32 combine_words(u32 a, u32 b) {
 }
 
 PURE void add_tile(const tile *t, u64 *record) {
-    u32 sum[2] = {0, 0}; /* even words, odd words: those of 8 bytes are two */
+    u32 sum[2] = {0, 0}; /* of even words, of odd words: an element of 8 bytes is two */
 #if defined(OP_AND)
     sum[0] = sum[1] = ~(u32)0;
 #endif

@@ -7,7 +7,7 @@
  * so that what an addition t = a + p has taken of p is q = t - a, and what it has left is r = p - q, both exact. The r
  * go to the next level's chain. What chains have in the end is read from their bits, once for a tile.
  *
- * First level. A square is a double, or, of f64, two (lift.h), of which the first goes here. Squares are not negative,
+ * First level. A square is one double, or for f64 two (lift.h), the first of which goes here. Squares are not negative,
  * so this chain only grows: if it is below 2^(E+1) at the end, it has been all along, and no element was too large,
  * infinite or NaN. The squares of a chain, L of them, then add up to no more than 2^(E-1), and its elements, by
  * Cauchy's inequality, to no more than sqrt(L) 2^((E-1)/2), at most 2^(F-1) for L <= 16, where their chain has
@@ -15,12 +15,11 @@
  *
  * Further levels. |r| <= 2^(E-53), and a square's second part is at most half of that. A level is handed what the one
  * before has left of each part of L squares: at most 2^(E - LEVELS_APART - 1) in all. So its sigma is 2^LEVELS_APART
- * smaller: 47 for L = 16 and one part, 49 for
- * L = 4 and two. So it goes on to the last level, where nothing is left over if all bits of all squares, and of
- * elements in theirs, are worth its last bit or more. They are, if none but 0 has a magnitude below the one whose last
- * bit is. This is looked for in the elements' bits. (Of a square of two parts, r of the first one is a multiple of that
- * part's last bit, and the square is above 2^(E + 52 - (levels - 1) LEVELS_APART), if it is not 0: so the level before
- * the last one takes r without a rest.)
+ * smaller: LEVELS_APART is 47 for L = 16 and one part, 49 for L = 4 and two. The last level loses nothing if all
+ * squares are multiples of its last bit, and likewise all elements in their own chain. They are if no element but 0
+ * has an exponent field below least_field(), which has_too_small() tests. With two parts the level before the last
+ * one takes all that is left of first parts: a square other than 0 is at least 2^(E + 52 - D), where
+ * D = (levels - 1) LEVELS_APART. So its first part, and r, are multiples of 2^(E - D), 8 times that level's last bit.
  *
  * A tile that fails either check has changed nothing.
  *
@@ -63,7 +62,7 @@ typedef char
     levels_are_enough[ONLY_EXPONENT - MANTISSA - (LEVELS - 1) * LEVELS_APART <= 2 * -24 ? 1 : -1];
 #endif
 
-/* Levels that squares go to: where `deep` all there are, else one less, but for squares of one part in doubles, and of f16.
+/* The number of levels that squares go to: LEVELS if `deep`; else one less, if squares have two parts or are scaled.
  * Elements go to ELEMENT_LEVELS. */
 #define SQUARE_LEVELS(deep) (LEVELS - ((TWO_PARTS || SCALED) && !(deep)))
 #define ELEMENT_LEVELS      (LEVELS >= 3 ? 2u : 1u)
@@ -77,12 +76,13 @@ typedef char
 #define SQUARE_PLUS(x, c) ((x) * (x) + (c))
 #endif
 
-/* Returns F for E = exponent. */
+/* Returns the exponent F of the elements' first chain, for the exponent E of the squares'. */
 PURE i32 elements_exponent(i32 exponent) {
     return (exponent >> 1) + 3;
 }
 
-/* Returns the least exponent field of elements whose last bit is worth 2^exponent or more: 0 if that is any element's. */
+/* Returns the least exponent field of elements whose last bit is worth 2^exponent or more; 0 if all elements have
+ * such a last bit. */
 PURE u32 field_of_last_bit(i32 exponent) {
     const i32 field = exponent + ELEMENT_BIAS + ELEMENT_MANTISSA, most = 2 * ELEMENT_BIAS + 1;
     return field <= 1 ? 0 : (u32)(field < most ? field : most);
@@ -100,7 +100,7 @@ PURE u32 least_field(i32 exponent, u32 deep) {
     const u32 field = field_of_last_bit(last);
 #if TWO_PARTS && SCALED
     const i32 before = (level_exponent(exponent, SQUARE_LEVELS(deep) - 2) + 1) >> 1;
-    if (field == 0 && field_of_last_bit(before) != 0) return 1; /* but for subnormal ones */
+    if (field == 0 && field_of_last_bit(before) != 0) return 1; /* subnormal ones are too small */
 #endif
     return field;
 }
@@ -130,13 +130,13 @@ PURE u32 has_too_small(const tile *t, u32 field) {
 #endif
 }
 
-/* Makes the chain take the bits of `rest` that it can, and `rest` the others. */
+/* Moves the bits of `rest` that the chain can take to the chain; the others stay in `rest`. */
 #define TAKE(chain, rest)                                                                          \
     moved = (chain) + (rest);                                                                      \
     (rest) -= moved - (chain);                                                                     \
     (chain) = moved
 
-/* Level k below the first, of which `last` takes all that is left. */
+/* Gives `rest` to level k, below the first. Level `last` takes all of it, and levels behind it nothing. */
 #define TAKE_LOWER(k, last, chain, rest)                                                           \
     if ((k) < (last)) {                                                                            \
         TAKE(chain, rest);                                                                         \
@@ -144,7 +144,8 @@ PURE u32 has_too_small(const tile *t, u32 field) {
         (chain) += (rest);                                                                         \
     }
 
-/* x times the power of two that makes w.exponent SCALED_EXPONENT. */
+/* SCALE() multiplies x by 2^-s, where w.exponent = SCALED_EXPONENT + 2 s. FIRST_EXPONENT() is E of the first chain of
+ * such squares. */
 #if SCALED
 #define FIRST_EXPONENT(w) SCALED_EXPONENT
 #define SCALE(w, x)                                                                                \
@@ -256,7 +257,7 @@ PURE raw wanted_for(term sum) {
     return magnitude_bits((term)0.25 * sum);
 }
 
-/* Returns the same for the tile's chain with the largest sum. Infinities and NaNs count as larger
+/* Returns wanted_for() of the tile's chain with the largest sum. Infinities and NaNs count as larger
  * than all numbers. */
 PURE raw largest(const input *t) {
     raw most = 0;

@@ -1,26 +1,30 @@
 /*
- * column_states.h - what is known after some elements of neighbouring columns, for schedules that read tiles of rows
- * (columns.cu, vectors.cu). Which states these are, a define says:
+ * column_states.h - the states of neighbouring columns, for schedules that read tiles of rows (columns.cu,
+ * vectors.cu). A define chooses the kind of state:
  *
  *   FOLD_SUM      the exact sum (state/float_sums.h, state/integer_sum.h)
  *   FOLD_SQUARES  the exact sum of floats' squares; with NEAR one within a bound, for norms (state/near_squares.h)
- *   FOLD_MOMENTS  that of floats, and that of their squares
+ *   FOLD_MOMENTS  the exact sums of floats and of their squares
  *   FOLD_FAST     the sum of floats in any order, as a double
- *   FOLD_END      the greatest key, or that of turned elements; where INDEXED is defined also the first row that has it
+ *   FOLD_END      the greatest key (certain/order.h); where INDEXED is defined also the first row that has it
  *   FOLD_ENDS     both extremes
  *
- * A thread's columns are an `adding` and, where floats need it, `whole`: their states before the last batch, which lie in
- * memory, as they are needed seldom. begin_columns() begins with none; add_columns() adds a tile, elements
- * t->e[k * vector + v] of row k of column v; end_columns() gives the states, where `from` is the place of the rows that
- * are not tested yet. Of a tile's rows `there` are there; pad_rows() makes the others pad()s or, where PAD is 0, they are
- * some of these again. Where ENDS_EARLY is 1, a half of a tile that has no rows is left out. Tiles of floats are tested
- * before they are added (TESTS_EXPONENTS), those of f64 without squares later (TESTS_LATER), by test_columns() after
- * TILES_A_TEST of them at most, when they are_to_be_tested().
+ * A thread's columns are an `adding` and, where floats need it, `whole`: the states before the last batch. These lie in
+ * memory, as they are seldom needed.
+ *
+ *   begin_columns()  begins with no rows
+ *   add_columns()    adds a tile, whose element t->e[k * vector + v] is that of row k and column v
+ *   pad_rows()       fills the rows behind the first `there`, which do not exist, with pad(). Where PAD is 0 they are
+ *                    copies of rows that do exist. Where ENDS_EARLY is 1, a half of a tile without rows is left out
+ *   test_columns()   tests tiles that have been added, at most TILES_A_TEST of them, when they are_to_be_tested().
+ *                    Exact sums of f64 without squares need it (TESTS_LATER); tiles of other exact sums of floats are
+ *                    tested before they are added (TESTS_EXPONENTS)
+ *   end_columns()    gives the states; `from` is the place of the rows that are not tested yet
  *
  * Before including this header, define BLOCKS_A_UNIT and include operators.h, widen.h, copies.h, store.h, lower.h,
- * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers of
- * rows, VARIES. Define TILE_ROWS, the rows of a thread's part of a tile, and STRANDS(p) and FLIP(p), of a plan's strands
- * and of column_values.
+ * parts.h and doubles.h. Where rows may come in an order, define GATHERS; where results may be of different numbers
+ * of rows, VARIES. Define TILE_ROWS, the rows of a thread's part of a tile; STRANDS(p), the strands of a plan; and
+ * FLIP(p), the `flip` of column_values as a key.
  */
 #ifndef TALLY_COLUMN_STATES_H
 #define TALLY_COLUMN_STATES_H
@@ -100,8 +104,8 @@ PURE element pad(void) {
 #define PLACE u32
 #include "state/first_extreme.h"
 #define PAD                         0
-/* A thread's rows rise, so that the first of equals stays, whatever row is loaded again after the last. The first of all
- * comes in the place of none. */
+/* Adds a key and its row. A thread's row numbers rise, so the first of equal keys stays, even if a tile repeats a row.
+ * The thread's first row replaces none(), whose key is 0, even if its own key is 0, too. */
 PURE void add_element(state *a, element e, u32 at, u32 is_first, key flip) {
     const key own = first_nan(key_of(e, flip));
     if (own > a->most || (is_first && a->at == NOWHERE)) {

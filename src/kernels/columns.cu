@@ -5,14 +5,15 @@
  * A block merges its strands' states through shared memory. Where rows are cut into chunks, `join` merges the chunks'
  * states as the other kernels add elements. column_states.h has the states.
  *
- * wide: a thread has VECTOR neighbouring columns, which it loads at once. narrow: one.
+ * wide: each thread has VECTOR neighbouring columns, which it loads at once. narrow: each thread has one column.
  *
- * A result whose sum two doubles do not hold, that is not certain, or whose integer does not fit is marked, and left to
- * parts.cu; or, if it is a sum of few short floats, a warp adds it again (schedule/lost_sums.h), and nothing follows.
+ * A result is lost if two doubles do not hold its sum, if its bound does not decide the rounding, or if its integer
+ * does not fit the type. Lost results are marked, and left to parts.cu. But the sum of few short floats is added
+ * again by a warp (schedule/lost_sums.h), and no launch of parts.cu follows.
  *
  * A thread's columns are added up side by side and without branches: additions of doubles have a latency of 8 cycles
- * and more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what
- * is brought back from local memory is waited for together with the tile that is on its way.
+ * and more, and each waits for the one before it in its column. The loop's values must stay in registers: a load from
+ * local memory would be waited for together with the tile that is on its way.
  */
 #if defined(FOLD_MOMENTS) || (defined(FOLD_SQUARES) && !defined(IN_FLOATS) && !defined(NEAR))
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
@@ -53,15 +54,16 @@ BEGINS_EARLY
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
 
-/* Copies a tile's rows to the thread's room for it. */
+/* Begins to copy a thread's part of a tile: `rows` rows of `bytes` bytes, `step` elements apart, to every BLOCK *
+ * bytes bytes from `to` on. */
 INLINED void begin_tile(SHARED u8 *to, const GLOBAL element *from, i64 step, u32 rows, u32 bytes) {
     UNROLL
     for (u32 k = 0; k < rows; k++)
         begin_copy(to + k * BLOCK * bytes, from + (i64)k * step, bytes);
 }
 
-/* Loads `there` rows of a tile from `at` on; `packed` as above. For each of the other rows it loads
- * the row at `at` again, so that all loads start without a branch. */
+/* Loads `there` rows of a tile from `at` on; `packed` as in load_unit(). For each of the other rows it loads the row
+ * at `at` again, so that all loads start without a branch. */
 INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows, u32 there,
                        u32 packed, tile_part *t) {
     UNROLL
@@ -73,12 +75,13 @@ INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows,
 /* A thread's ring of STAGES tiles: one is added while the others are on their way. */
 typedef struct tile_ring {
     SHARED u8 *room;
-    const GLOBAL element *ahead; /* the next tile to come, of `coming` */
+    const GLOBAL element *ahead; /* the next tile to copy; `coming` tiles are left */
     u32 coming, to,
-        from; /* `to`, `from`: the rows of the ring that it goes to, and that are next */
+        from; /* rows of the ring: the next copied tile goes to `to`, the next tile to add is at `from` */
 } tile_ring;
 
-/* Has the next tile brought to the ring, if one is to come. */
+/* Begins to copy the next tile to the ring, if one is left. Ends a group of copies even if none is, since
+ * wait_for_copies() counts groups. */
 INLINED void bring_tile(tile_ring *r, i64 step, u32 rows, u32 bytes) {
     if (r->coming > 0) {
         begin_tile(r->room + r->to * BLOCK * bytes, r->ahead, step, rows, bytes);
@@ -89,7 +92,7 @@ INLINED void bring_tile(tile_ring *r, i64 step, u32 rows, u32 bytes) {
     r->to = r->to + rows < STAGES * rows ? r->to + rows : 0;
 }
 
-/* Begins the last tile of the ring, and waits for the first one, which *t has afterwards. */
+/* Begins to copy one more tile to the ring. Then waits for the ring's oldest tile, and loads it to *t. */
 INLINED void next_tile(tile_ring *r, i64 step, u32 vector, u32 rows, u32 bytes, tile_part *t) {
     bring_tile(r, step, rows, bytes);
     wait_for_copies(STAGES - 1);
@@ -100,15 +103,15 @@ INLINED void next_tile(tile_ring *r, i64 step, u32 vector, u32 rows, u32 bytes, 
 }
 
 /* Makes a[] the states of rows first, first + strands, ... below `last` of the columns that stand at `at` in row
- * `first`. In `ring` each thread has room for STAGES tiles. Of exact sums and squares there is one place where a tile is
- * added: it is long, and compilers take long for each copy of it. What is short is added in a loop of its own, where each
- * instruction counts. */
+ * `first`. `ring` has room for STAGES tiles of each thread. Adding a tile of exact sums or squares is long code, so
+ * it stands in one place only: compilers take long for each copy of it. Short code (ADDS_BRIEFLY) has a loop of its
+ * own, where each instruction counts. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
     const i64 step = (i64)p->strands * p->row_step, tile = (i64)rows * step;
     u32 left = (last - first + p->strands - 1) / p->strands; /* of the thread's rows */
-    /* Tiles that go by the ring; of others load_rows() looks at each row. */
+    /* Tiles that go through the ring. load_rows() loads all other rows, with a test for each. */
     u32 tiles = left > rows && (packed || vector == 1) ? left / rows : 0;
     tile_ring r = {ring + threadIdx.x * bytes, at, tiles, 0, 0};
     const row_source from = row_source_of(at, step);
@@ -174,17 +177,17 @@ PURE i64 result_place(const columns_plan *p, u64 slab, u64 column) {
 }
 
 #if defined(FOLD_SUM) && TESTS_EXPONENTS && !LONG && !defined(IN_FLOATS) && HAS_SHUFFLES
-#define ADDS_AGAIN 1 /* as in schedule/row_results.h, of columns */
+#define ADDS_AGAIN 1 /* columns that kernels can add again: as in schedule/row_results.h */
 #include "schedule/warps.h"
 
 #include "schedule/lost_sums.h"
 
-/* Writes the values of columns that lanes have lost: those of a lane's unit, from `column` of `slab` on, whose bits are set
- * in `lost`. All lanes of the warp call this. */
+/* Adds lost columns again, and writes their values. If bit k of a lane's `lost` is set, column + k of `slab` is lost.
+ * All lanes of the warp call this. */
 INLINED void add_lost_columns(const GLOBAL element *x, GLOBAL u8 *out, const columns_plan *p,
                               u64 slab, u64 column, u32 lost) {
     const column_values *values = &p->values;
-    if (!p->leaves_none) return; /* a block may be less than a warp */
+    if (!p->leaves_none) return; /* then a block may have no whole warp to vote */
     UNROLL_NOT
     for (u32 votes = warp_votes(lost != 0); votes != 0;) {
         const u32 source = lowest_bit(votes),
@@ -210,8 +213,9 @@ INLINED void add_lost_columns(const GLOBAL element *x, GLOBAL u8 *out, const col
                               u64 slab, u64 column, u32 lost) {}
 #endif
 
-/* Writes the values of neighbouring columns, from `column` of `slab` on. Columns whose values are lost are left to parts.cu;
- * or, if nothing follows, returns a word with a bit set for each, with which the caller has to call add_lost_columns(). */
+/* Writes the values of `vector` neighbouring columns, from `column` of `slab` on. Leaves a column whose values are
+ * lost to parts.cu. If no launch of parts.cu follows (leaves_none), returns a word with a bit set for each lost
+ * column instead, for which the caller has to call add_lost_columns(). */
 INLINED u32 lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *p, u64 slab,
                          u64 column, u32 vector, const state *a) {
     const i64 place = result_place(p, slab, column);
@@ -347,7 +351,8 @@ KERNEL join(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const col
 
 /* ---- Few rows ------------------------------------------------------------------------------------------ */
 
-/* Columns of at most WIDE_ROWS elements, a unit for each thread. Sums of f64 are faster as above. */
+/* The kernel `few` folds columns of at most WIDE_ROWS elements, a unit for each thread. Sums of f64 are faster by
+ * `wide`. */
 #define HAS_FEW (!TESTS_LATER)
 #if HAS_FEW
 #if !defined(FOLD_MOMENTS) && !defined(FOLD_SQUARES) && !defined(FOLD_SUM)

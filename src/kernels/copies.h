@@ -1,9 +1,9 @@
 /*
- * copies.h - copies from global to shared memory that are on their way while their thread does something else.
+ * copies.h - asynchronous copies from global to shared memory: their thread does something else meanwhile.
  *
- *     begin_copy(to, from, bytes)   bytes: 1, 2, 4, 8 or 16, known to the compiler; both lie at a multiple of that
- *     end_copies()                  those begun since the last end_copies() are a group, even if there are none
- *     wait_for_copies(n)            until all but the last n groups of this thread have arrived; n is a constant
+ *     begin_copy(to, from, bytes)   bytes: 1, 2, 4, 8 or 16, known to the compiler; `to` and `from` are multiples of it
+ *     end_copies()                  makes the copies begun since the last end_copies() a group, even if there are none
+ *     wait_for_copies(n)            waits until all but the last n groups of this thread have arrived; n is a constant
  *     COPIES_AHEAD                  1 if copies are on their way while a thread does something else
  *     sync_warp()                   a barrier of the warp: its lanes see what each had copied and waited for; not in OpenCL
  *

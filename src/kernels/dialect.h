@@ -1,5 +1,5 @@
 /*
- * dialect.h - what makes one kernel text CUDA C, OpenCL C and plain C at once.
+ * dialect.h - the words that make one kernel text CUDA C, OpenCL C and plain C at once.
  *
  * A kernel is written in CUDA C with one word more: GLOBAL stands before every pointer into global
  * memory. This header gives each of its words a meaning in CUDA C and in OpenCL C. In plain C a machine
@@ -59,7 +59,7 @@ typedef unsigned long long u64;
 #define COUNT_OPERATION()  ((void)0)
 #define FLOAT_ATOMIC_ADD   1 /* float and double have atomicAdd() */
 
-/* What it can, and others cannot: see below. */
+/* CUDA's capabilities: the list at the end of this header explains them. */
 #define IN_CUDA               1
 #define HAS_PTX               1
 #define HAS_BALLOT            1
@@ -204,7 +204,5 @@ ATOMICS(u64, atom_add, atom_and, atom_or, atom_xor, atom_xchg, atom_cmpxchg)
 #ifndef ABILITY
 #define ABILITY 0
 #endif
-
-#define ONLY_WARPS(condition) UNIFORM(condition) /* the same, where only warps are meant */
 
 #endif

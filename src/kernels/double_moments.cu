@@ -1,13 +1,13 @@
 /*
  * double_moments - the exact sums of f64, and of their squares, in one reading of memory where they are tame.
  *
- * All tiles of a block go to chains with one window (chains.h), which is chosen for its first and its last tile; and
- * with one level of squares less than there are, unless more than an eighth of its threads find that their first tile
- * does not fit these. Shared memory has no room for lanes' sums (lane_sums.h) of elements and of squares at once. So a
- * tile that does not fit the window is only noted. Noted tiles are read again, twice: for the sum of elements, and for
- * that of squares. Where most of a block's threads find that their first tile does not fit, nothing is tried, and all
- * tiles count as noted. Whether a tile fits depends on nothing but the tile and the window, so that each thread finds
- * out again which of its tiles in a noted group did not fit.
+ * All tiles of a block go to chains with one window (chains.h), which is chosen for its first and its last tile.
+ * Squares go to one level less than there are, unless more than an eighth of the block's threads find that their
+ * first tile then does not fit. Shared memory has no room for lanes' sums (lane_sums.h) of elements and of squares at
+ * once. So a tile that does not fit the window is only noted. Noted tiles are read again, twice: for the sum of
+ * elements, and for that of squares. Where most of a block's threads find that their first tile does not fit, nothing
+ * is tried, and all tiles count as noted. Only the tile, the window and the number of levels decide whether a tile
+ * fits. So each thread finds out again which of its tiles in a noted group did not fit.
  *
  * The launch's words: [0] is not used; then the record of the elements' sum as sum.cu leaves it, and behind it that of
  * the squares. No value is ever asked for.
@@ -23,7 +23,7 @@
 #define FIRST_LIMB    ((LIMBS - ELEMENT_LIMBS) / 2)
 #define RECORD        (ELEMENT_LIMBS + 4) /* words of the elements' record */
 
-/* Tiles of a block are noted in groups, so many at most. */
+/* The most groups into which a block's tiles are divided. A group is noted as a whole. */
 #define NOTES 512u
 
 /* Adds a tile's elements to the sum of the thread's lane, and counts infinities and NaNs. *tiles: how many the thread
@@ -79,7 +79,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u32 notes[NOTES]; /* 1: a tile of this group does not fit */
     __shared__ u32 noted[NOTES]; /* the numbers of those groups */
     __shared__ u32 unfit,
-        unfit_deep;        /* threads whose first tile does not fit; nor with all levels */
+        unfit_deep;        /* threads whose first tile does not fit; not even with all levels */
     __shared__ u32 groups; /* groups noted */
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];

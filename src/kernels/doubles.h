@@ -1,8 +1,8 @@
 /*
  * doubles.h - values of sums in two doubles, high + low: sums, means, variances and roots.
  *
- * A sum that starts at high = -0, low = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. So it
- * keeps the sign of zeros by itself.
+ * A sum that starts at high = -0, low = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. So a
+ * sum of zeros has the right sign without a test.
  *
  * Before including this header, include kernel.h and lower.h.
  */

@@ -1,5 +1,5 @@
 /*
- * element_type.h - the number of the elements' type, of floats, as include/tally.h has it.
+ * element_type.h - ELEMENT_TYPE: the number of the elements' type, one of the floats, as include/tally.h has it.
  *
  * Before including this header, include operators.h and lower.h.
  */

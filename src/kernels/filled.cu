@@ -1,21 +1,23 @@
 /*
- * filled - a copy of an array in which elements lie side by side, and in the place of each that a mask hides there is a
- * neutral one: the element that changes no result. A kernel that reads the copy needs no mask and no strides
- * (src/gpu/filled.h).
+ * filled - makes dense copies of strided or masked arrays, counts what masks let pass, and makes masks of NaNs.
  *
- * fill_in: a thread makes packs of 16 bytes of the copy, where these lie in the array as packs, too; else one element
- * after another.
+ * In a copy, elements lie side by side. A neutral element, which changes no result, stands in the place of each that
+ * a mask hides. So a kernel that reads the copy needs no mask and no strides (src/gpu/filled.h).
  *
- * count_there: how many elements of each row the mask lets pass. A thread counts a row that is short, or four columns side
- * by side; a warp a row that is long; and rows that are few are cut into chunks, those of columns interleaved, whose counts
- * are added up in memory.
+ * fill_in: makes the copy. A thread makes packs of 16 bytes where their elements lie side by side in the array, too;
+ * else it makes one element after another.
  *
- * show: a mask that hides the elements that are NaNs, and what the array's own mask hides (src/gpu/shown.h). A thread makes
- * the bytes of packs of 16 bytes of the array, where these lie side by side; else one byte after another.
+ * count_there: counts the elements of each row that the mask lets pass. A thread counts a short row, or four columns
+ * side by side; a warp counts a long row. Where rows are few, they are cut into chunks, whose counts are added up in
+ * memory; the chunks of columns are interleaved.
+ *
+ * show: makes a mask that hides the elements that are NaNs, and what the array's own mask hides (src/gpu/shown.h). A
+ * thread makes the bytes for whole packs of 16 bytes of the array, where these lie side by side; else one byte after
+ * another.
  */
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
 #define OP_OR
-#define TYPE_U64 /* what the headers call an element; here its type is the plan's */
+#define TYPE_U64 /* the headers need an element type; the plan has the real one */
 #include "tuning.h"
 
 #include "operators.h"
@@ -114,13 +116,14 @@ INLINED pack load_mask(const GLOBAL u8 *from, u32 width) {
     return m;
 }
 
-/* Packs that a thread has on their way at once: of x, of y where there are `pairs`, and the mask of these. */
+/* The packs that a thread loads at once: of x, where there are `pairs` also of y, and the mask's bytes for their
+ * elements. */
 typedef struct masked_packs {
     pack x[FILLED_AT_ONCE], y[FILLED_AT_ONCE], mask[FILLED_AT_ONCE];
 } masked_packs;
 
-/* Loads packs number first, first + BLOCK, ... of `packs`. Behind the last one the first of them is loaded again, so that all
- * are on their way at once. */
+/* Loads packs number first, first + BLOCK, ... of `packs`. In the place of a pack behind the last one it loads the
+ * first of them again, so that all loads start without a branch. */
 INLINED void load_masked_packs(masked_packs *to, const GLOBAL u8 *x, const GLOBAL u8 *y,
                                const GLOBAL u8 *mask, const filled_plan *p, u32 width, u32 pairs,
                                u64 first, u64 packs) {
@@ -134,8 +137,8 @@ INLINED void load_masked_packs(masked_packs *to, const GLOBAL u8 *x, const GLOBA
     }
 }
 
-/* Makes packs of 16 bytes of the copy, FILLED_AT_ONCE of them on their way at a time, of packs that
- * lie so in the array; returns how many elements these have. */
+/* Makes the copy's whole packs of 16 bytes, FILLED_AT_ONCE of them at a time. The elements of a pack lie side by side
+ * in the array, too. Returns how many elements the packs have. */
 INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to,
                        const filled_plan *p, u32 width) {
     const u32 each = 128 / width;
@@ -159,8 +162,8 @@ INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to
     return packs * each;
 }
 
-/* Makes the elements of the copy from `begin` on, one by one, of elements that lie anywhere: neighbouring threads have
- * neighbouring ones. */
+/* Makes the elements of the copy from number `begin` on, one by one, wherever they lie in the array. Neighbouring
+ * threads make neighbouring elements. */
 INLINED void fill_singly(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to,
                          const filled_plan *p, u32 width, u64 begin) {
     const u64 step = (u64)gridDim.x * BLOCK * FILLED_AT_ONCE;
@@ -193,7 +196,7 @@ INLINED void fill(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *work, c
     u64 begin = 0;
     if (is_packed) begin = fill_packs(x, mask, to, p, width);
     fill_singly(x, mask, to, p, width, begin);
-    /* Packs are read as a whole. */
+    /* The last pack is filled up with zeros, since packs are read as a whole. */
     if (blockIdx.x == 0 && threadIdx.x == 0)
         for (u64 j = p->n; j * width % 128 != 0; j++)
             store_bits((GLOBAL u8 *)to, width, (i64)j, 0);
@@ -236,7 +239,7 @@ __device__ u64 count_bytes(const GLOBAL u8 *mask, u64 from, u64 to, u32 own, u32
     return count;
 }
 
-/* Adds to the counts of `columns` rows from `row` on. */
+/* Adds count[v] to the count of row `row` + v, for `columns` rows. */
 __device__ void add_counts(GLOBAL u64 *work, const parts_plan *p, u64 row, u32 columns,
                            const u64 *count) {
     GLOBAL u32 *narrow = (GLOBAL u32 *)(work + p->counts);
@@ -247,8 +250,8 @@ __device__ void add_counts(GLOBAL u64 *work, const parts_plan *p, u64 row, u32 c
             atomicAdd(&narrow[row + v], (u32)count[v]);
 }
 
-/* Counts every `step`th element from `from` on in four rows that lie side by side in the mask; the
- * first row begins at `first`. `by_steps`: a row's elements are one step apart. */
+/* Counts every `step`th element from `from` on in four rows that lie side by side in the mask; the first row begins
+ * at `first`. `by_steps`: a row's elements are equally far apart in the mask, since only one axis is reduced. */
 INLINED void count_columns(const GLOBAL u8 *mask, const parts_plan *p, spot first, u64 from,
                            u64 step, u32 by_steps, u64 *count) {
     const u64 end = p->rows.each;
@@ -259,7 +262,7 @@ INLINED void count_columns(const GLOBAL u8 *mask, const parts_plan *p, spot firs
         u32 ones = 0;
         UNROLL_NOT
         for (u32 turn = 0; turn < 255 / COUNTED_AT_ONCE && from < end;
-             turn++) { /* bytes hold 255 */
+             turn++) { /* a byte of `ones` counts to 255 */
             u32 w[COUNTED_AT_ONCE];
             UNROLL
             for (u32 k = 0; k < COUNTED_AT_ONCE; k++) {
@@ -333,7 +336,7 @@ PURE u64 numbers_of(const pack *t, u32 width, u64 infinity) {
     return bytes;
 }
 
-/* Makes the bytes of whole packs; returns how many elements these have. */
+/* Makes the new mask's bytes for the elements of whole packs. Returns how many elements the packs have. */
 INLINED u64 show_packs(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *to,
                        const filled_plan *p, u32 width) {
     const u32 each = 128 / width;
@@ -359,7 +362,7 @@ INLINED u64 show_packs(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *
     return packs * each;
 }
 
-/* Makes the bytes from `begin` on, one by one. */
+/* Makes the new mask's bytes from number `begin` on, one by one. */
 INLINED void show_singly(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
                          GLOBAL u8 *to, const filled_plan *p, u32 width, u64 begin) {
     const u64 step = (u64)gridDim.x * BLOCK;

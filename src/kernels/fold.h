@@ -110,10 +110,10 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 number;
 
-    /* It does not let the next launch begin before its own blocks end. Where a kernel's registers
-     * leave room on a multiprocessor for more blocks than a grid has for it, blocks of the next
-     * launch would take that room while all of this grid's are at work; its others would go
-     * wherever one ended, and too many of them to some multiprocessors. */
+    /* This kernel does not let the next launch begin before its own blocks end. Where registers
+     * leave room on a multiprocessor for more blocks than this grid has for it, early blocks of the
+     * next launch would take that room. The later ones would go wherever a block ends, and too many
+     * of them to some multiprocessors. */
     wait_for_end_of_earlier();
     const even_share s = find_even_share(x, n);
     u64 record[WORDS];

@@ -56,7 +56,7 @@ __device__ even_share find_even_share(const GLOBAL element *x, u64 n) {
     u64 head = (16 - (u64)(size_t)x % 16) % 16 / sizeof(element);
     s.head = head < n ? head : n;
 
-    const u32 tiles = (u32)((n - s.head) / (BLOCK * TILE)); /* n <= 2^39: 32 bits do */
+    const u32 tiles = (u32)((n - s.head) / (BLOCK * TILE)); /* 32 bits suffice for n <= 2^39 */
     const u32 each = tiles / gridDim.x, more = tiles % gridDim.x, b = blockIdx.x;
     const u64 before = (u64)(each * b + (b < more ? b : more));
     s.end = s.head + (u64)tiles * (BLOCK * TILE);

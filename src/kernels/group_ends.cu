@@ -3,19 +3,19 @@
  *
  * A group's state is one word or two, in global memory: word k of all groups lies side by side. A define says which:
  *
- *   FOLD_END    the greatest key (end_keys.h); where INDEXED is defined, with the complement of the element's index
- *               below it, so that the first of equals is the greatest. Keys of 64 bits leave no room for it: it is a word
- *               of its own, which a second sweep finds (TWICE)
+ *   FOLD_END    the greatest key (end_keys.h). Where INDEXED is defined, the complement of the element's index stands
+ *               below the key, so that of equal keys the first one's word is the greatest. Keys of 64 bits leave no
+ *               room for an index: it has a word of its own, which a second sweep finds (TWICE)
  *   FOLD_ENDS   the greatest key, and that of the complements of keys, which is the least
  *   FOLD_COUNT  how many elements are not zero, and how many there are
  *
- * A word of no elements is 0. A word of an extreme is raised: a thread that finds a lesser one there puts its own in
- * its place, which few of random elements do. A count is added to.
+ * A word of no elements is 0. A word of an extreme only rises: a thread writes its own word if it finds a lesser one
+ * there. Few elements of random data do. Words of counts are added to.
  *
  * many: each element goes to the words in global memory. few: each goes to cells in the block's shared memory, and in
  * the end these go to the words.
  * indices: the second sweep. Elements whose keys are their groups' greatest raise the complements of indices.
- * lower_groups: from words to values.
+ * lower_groups: turns words into values.
  */
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 #include "tuning.h"
@@ -71,7 +71,8 @@ OVERLOADED u64 atomicCAS(__local u64 *p, u64 expected, u64 v) {
 #define read_cell(p) atomicCAS(p, (cell)0, (cell)0)
 #endif
 
-/* *p becomes the greater of itself and v: a cell in the block's shared memory, and a word of the workspace. */
+/* Make *p the greater of itself and v. raise_cell() is for a cell in the block's shared memory, raise_word() for a
+ * word of the workspace. */
 #if HAS_ATOMIC_MAX
 __device__ void raise_cell(SHARED cell *p, cell v) {
     atomicMax(p, v);

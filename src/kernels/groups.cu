@@ -1,31 +1,34 @@
 /*
  * groups - exact sums by group, of elements whose ids come in any order (groups.h).
  *
- * Record. Each group has words in global memory, to which plain 64-bit additions add all terms, in any order: a term is
- * an integer of LENGTH bits, or of an element's, at a position, and word k holds what stands from position k * APART
- * on. Where APART is 32 (types of 64 bits) a term goes digit by digit to three words; else it goes to one word as a
- * whole. So every finite element has its place. Behind these words stand what is special about the group's elements
- * and, for means, how many they are. Word k of all groups lies side by side.
+ * Record. A group's record is words in global memory, to which plain 64-bit additions add all terms, in any order. A
+ * term is an integer of LENGTH bits (of integer types, of an element's bits) times 2^position. Word k counts
+ * multiples of 2^(k * APART). Where APART is 32 (types of 64 bits) a term goes digit by digit to three words; else it
+ * goes to one word as a whole. So every finite element has its place. Behind these words stand a word that notes
+ * infinities, NaNs and -0, and, for means, the number of the group's elements. Word k of all groups lies side by
+ * side.
  *
  * many: each element goes to its group's record.
  *
- * few: a block adds in shared memory. An integer has DIGITS digits of 16 bits. A cell of 32 bits holds a digit of a group;
- * there are several copies where there is room, so that lanes meet less often. Cells are signed. After CARRY elements a
- * copy hands on carries: before that, no digit has had more than CARRY additions of less than 2^16, on top of 2^16 or, of
- * the highest, of HANDED: less than 2^31. A highest digit that has reached HANDED goes to the record then, and everything
- * does in the end.
+ * few: a block adds in shared memory. An integer has DIGITS digits of 16 bits. A cell of 32 bits holds a digit of a
+ * group. Where there is room a group has several copies of its cells, so that lanes seldom add to the same one. Cells
+ * are signed. A copy settles its carries after CARRY elements at the latest. Then its digits are below 2^16, or for
+ * the highest one HANDED. Until the next time each gets at most CARRY additions of less than 2^16: CARRY * 2^16 +
+ * HANDED < 2^31. When carries are settled, a highest digit that has reached HANDED goes to the record. In the end all
+ * digits do.
  *
- * Floats have as many digits as there is room for: a window, in which the block's first tile lies. A float has
- * ELEMENT_DIGITS of them, from the one on in which its lowest bit lies. What does not fit the window goes to the record
- * directly. All floats of up to 32 bits fit 18 digits, however far apart their exponents are.
+ * Floats have as many digits as there is room for. These digits are a window of positions, chosen for the block's
+ * first tile. A float has ELEMENT_DIGITS digits, from the one on in which its lowest bit lies. A float that does not
+ * fit the window goes to the record directly. All floats of up to 32 bits fit 18 digits, however far apart their
+ * exponents are.
  *
- * slices: where there is no room for that a group has WIDE cells, which hold 32 bits each. An addition returns what was
- * there, and so whether the next higher cell gets a carry. Highest cells have room for WIDE_CARRY additions. If these are
- * still too many, the groups are shared out over a few blocks, each of which looks at all elements and adds those of its
- * own groups.
+ * slices: where there is no room for digits of 16 bits, a group has WIDE cells, which hold 32 bits each. An atomic
+ * addition returns the cell's old value, and so shows whether the next higher cell gets a carry. Highest cells have
+ * room for WIDE_CARRY additions. If there is no room for these cells either, the groups are shared out over a few
+ * blocks, each of which reads all elements and adds those of its own groups.
  *
- * lower_groups: from records to values. What needs more than two doubles is rounded right all the same; an integer that
- * does not fit is noted.
+ * lower_groups: turns records into values. A value that two doubles do not determine is rounded from the
+ * sum's digits, also correctly. An integer that does not fit its type is noted as an error.
  *
  * zeros: a sum of 0 with a -0 among its terms is -0 if all terms are. lower_groups writes -0 for a sum of 0 with a -0
  * among its terms, and marks the group; zeros looks whether a marked group has another term, and makes the value +0.
@@ -81,21 +84,21 @@
 #endif
 #define RECORD GROUPS_RECORD(IS_FLOAT, 8 * sizeof(element))
 #define DIGITS GROUPS_DIGITS(8 * sizeof(element))
-/* How far above its window's position a number of so many digits may begin. */
+/* How far above a window's position a float may begin, so that its LENGTH bits end within the window's digits. */
 #define BELOW(digits)  (16 * (digits)-LENGTH)
 #define ELEMENT_DIGITS (sizeof(element) == 8 ? 5u : 3u) /* digits of a float */
-/* Of cells of 32 bits the highest gets less than 2^12 with an element, and one more by a carry: WIDE_CARRY times that,
- * on top of HANDED, are less than 2^31. */
+/* An element adds less than 2^12 to the highest cell of 32 bits, as WIDE_BELOW leaves 20 bits free, and a carry adds
+ * 1: WIDE_CARRY * 2^12 + HANDED < 2^31. */
 #define WIDE       GROUPS_WIDE(8 * sizeof(element))
 #define WIDE_BELOW (32 * WIDE - LENGTH - 20)
-#define SPECIAL    RECORD        /* the word with PAIR_...s, */
-#define COUNTED    (RECORD + 1u) /* and that with the count */
-#define MINUS_ZERO 32u /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
+#define SPECIAL    RECORD        /* the word with PAIR_... bits */
+#define COUNTED    (RECORD + 1u) /* the word with the number of elements */
+#define MINUS_ZERO 32u /* in SPECIAL, too: some term is -0; PAIR_MIXED: `zeros` found another */
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
-/* An element as magnitude * 2^position, in units of the least number. If `special` is not 0 there
- * is nothing to add. */
+/* An element as magnitude * 2^position, in units of 2^LOWEST (integers: of 1). If `special` is not 0 there is nothing
+ * to add. */
 typedef struct term {
     u64 magnitude;
     u32 position, negative, special;
@@ -186,9 +189,9 @@ KERNEL many(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask
 }
 
 /* A block's cells: those of groups [first, first + count), each with `copies` copies of `digits` digits. Copy c of
- * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane. A float's digits,
- * and three wide ones, stand side by side, and copies an odd number of cells apart; else each digit has a plane of its
- * own. Behind them all stand counts. */
+ * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane. Digits stand side by
+ * side if they are a float's digits of 16 bits, or three of 32 bits; copies are then an odd number of cells apart,
+ * and so begin in different banks. Otherwise each digit has a plane of its own. Counts stand behind all digits. */
 typedef struct cells {
     u32 first, count, copies, digits, step, plane;
     u32 window,
@@ -214,7 +217,7 @@ PURE cells cells_of(const groups_plan *p, u32 slice, u32 wide) {
     return c;
 }
 
-/* Returns the cell of the first count. */
+/* Returns the index of the first count in the block's cells. */
 PURE u32 counts_of(const cells *c) {
     return c->count * c->copies * (c->step > 1 ? c->step : c->digits);
 }
@@ -268,8 +271,8 @@ INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted) {
                           : ELEMENT_DIGITS == 5  ? (u32)((i64)value >> 1 >> (63 - up))
                                                  : (u32)((i64)low >> 32));
 #else
-    /* The lowest digit is 0 for most elements, the others seldom are: for these a test costs more than an addition of
-     * 0. */
+    /* An element that is not wanted has digits of 0, the lowest of which is not added. To test the others, too, would
+     * cost more than to add 0. */
     if (digit_of(value, 0)) atomicAdd(at, digit_of(value, 0));
     UNROLL
     for (u32 d = 1; d < DIGITS; d++)
@@ -362,9 +365,9 @@ __device__ void deliver_cells(const SHARED u32 *cell, GLOBAL u64 *work, const gr
     }
 }
 
-/* Returns the position at which the block's window begins: the greatest number of the block's first tile lies below
- * the highest that numbers may have there by a quarter of c->below. All threads of the block call this; the cells are
- * lost. */
+/* Returns the position at which the block's window begins. The greatest number of the block's first tile then begins
+ * c->below / 4 under the highest position that fits, so that larger numbers fit, too. All threads of the block call
+ * this, which overwrites the cells. */
 __device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
 #if defined(FLOATING)
     u32 most = 0;
@@ -415,7 +418,7 @@ INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
     const u64 most = (wide ? WIDE_CARRY : CARRY) * c->copies;
     u32 added = 0;
     for (u64 base = first - threadIdx.x; base < p->n; base += step) {
-        const tile t = next; /* on its way while another is added */
+        const tile t = next; /* the next one is on its way while this one is added */
         u32 any = 0;
         first += step;
         if (base + step < p->n) load_tile(x, ids, mask, work, p, first, &next);
@@ -456,7 +459,8 @@ INLINED void fold_share(const GLOBAL element *x, const GLOBAL u8 *ids, const GLO
     load_tile(x, ids, mask, work, p, first, &next);
     c.window = choose_window(&next, &c, cell);
 #if IS_FLOAT
-    if (c.below > POSITION_MOST - c.window) c.below = POSITION_MOST - c.window; /* no infinities */
+    /* Infinities and NaNs must never fit. */
+    if (c.below > POSITION_MOST - c.window) c.below = POSITION_MOST - c.window;
 #endif
     for (u32 i = threadIdx.x; i < GROUPS_CELLS; i += BLOCK)
         cell[i] = 0;
@@ -482,7 +486,8 @@ KERNEL slices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *ma
 
 #if defined(FLOATING)
 
-/* Digits of 32 bits of a number of either sign; two more for what is above the record's words. */
+/* Digits of 32 bits of a record's sum: those of its words, two for what the last word has above its digit, and one
+ * for the sign. */
 #define NUMBER_WORDS (RECORD * APART / 32 + 3)
 
 /* Returns x * 2^k, which is a double, or too large. */
@@ -548,8 +553,9 @@ PURE u32 digits_pair(const u32 *digit, i32 top, u32 negative, pair *out) {
     return rest;
 }
 
-/* The bits of the digits' quotient by n < 2^31, rounded once. Below the digits there are QUOTIENT_WORDS more of the
- * quotient, which then has 65 bits at least; of the remainder only matters whether there is one. */
+/* Returns the bits of the digits' quotient by n < 2^31, rounded once to the type `to`. Below the digits there are
+ * QUOTIENT_WORDS more of the quotient, which then has 65 bits at least; of the remainder it only matters whether it
+ * is 0. */
 #define QUOTIENT_WORDS 3
 PURE u64 digits_mean(const u32 *digit, i32 top, u32 negative, u64 n, u32 to) {
     u32 quotient[NUMBER_WORDS + QUOTIENT_WORDS];
@@ -565,7 +571,7 @@ PURE u64 digits_mean(const u32 *digit, i32 top, u32 negative, u64 n, u32 to) {
 
 #endif
 
-/* Why no call takes a path, or NULL. */
+/* The reasons why no call takes certain paths of lower_groups and zeros, or NULL where some call does. */
 #if defined(TYPE_F64)
 #define NEVER_HUGE NULL
 #else

@@ -7,13 +7,13 @@
 #ifndef TALLY_GROUPS_H
 #define TALLY_GROUPS_H
 
-#define GROUPS_VALUES 4     /* at most */
+#define GROUPS_VALUES 4     /* the most values of a plan */
 #define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
 
-/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, before the two behind them.
- * GROUPS_DIGITS: how many digits of 16 bits an integer has in a copy of its group's cells;
- * GROUPS_DIGITS_MOST: the same of a float, at most; GROUPS_WIDE: how many of 32 bits, where there
- * is no room for these. For means a copy has a cell more. */
+/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, without the two for special
+ * elements and the count. A copy of a group's cells has GROUPS_DIGITS digits of 16 bits for integers
+ * and at most GROUPS_DIGITS_MOST for floats. Where shared memory has no room for these, it has
+ * GROUPS_WIDE digits of 32 bits. For means a copy has a cell more. */
 #define GROUPS_RECORD(is_float, bits)                                                              \
     ((is_float) ? ((bits) == 64 ? 68u : 36u) : (bits) == 64 ? 3u : 1u)
 #define GROUPS_DIGITS(bits)      ((bits) == 64 ? 4u : 2u)
@@ -28,16 +28,16 @@ typedef struct groups_plan {
     u32 value[GROUPS_VALUES]; /* each value's operator, and from bit 8 on its type */
     u64 left; /* the word of the workspace where a bit for each group says whether it is for `zeros` */
     u64 records;             /* the word of the workspace where the groups' records begin */
-    u32 values, first_value; /* how many; which of the problem's the first is */
+    u32 values, first_value; /* number of values; the first one's number in the problem */
     u32 several;             /* the caller's problem has several values; here may be one of them */
-    u32 ids;                 /* their type */
+    u32 ids;                 /* type of the ids */
     u32 masked, skip_outside;
     u32 counted; /* elements are counted, too, for means */
     u32 copies; /* of a group's cells in shared memory, a power of two; each lane adds to one of them */
-    u32 digits; /* of such a copy */
+    u32 digits; /* digits of a copy of a group's cells */
     u32 slices; /* how many blocks share the groups out */
     u32 each;   /* groups of each of these blocks */
-    u64 flip;   /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
+    u64 flip;   /* extremes: the `flip` of key_of() (certain/order.h) */
 } groups_plan;
 
 #endif

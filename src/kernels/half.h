@@ -20,9 +20,9 @@ PURE u32 half_bits_widened(u32 h) {
 }
 
 #if defined(float_bits)
-/* Returns the same as a float, without a branch, for loops that compilers vectorize. The bits at
- * their new place are a float 2^112 times too small, and a multiplication scales it. A NaN may
- * become another NaN. */
+/* Returns the float equal to the f16 of these bits, without a branch, for loops that compilers
+ * vectorize. The bits at their new place are a float 2^112 times too small, and a multiplication
+ * scales it. A NaN may become another NaN. */
 PURE float half_widened(u32 h) {
     const u32 magnitude = h & 0x7fffu;
     const u32 bits = float_bits(float_from(magnitude << 13) * 0x1p112f);

@@ -1,8 +1,8 @@
 /*
- * halves.h - the greatest and the least of numbers of 16 bits, which lie two to a word. A GPU that knows how (CUDA from
- * sm_90 on) compares both by one instruction. Elsewhere a word is compared as one number, of which the upper half
- * decides; there the lower one gets its turn when the word has been shifted up by 16. NUMBER_BITS tells which: a word
- * is compared once for each 16 bits in it, shifted up by 0, 16 ... below NUMBER_BITS.
+ * halves.h - the greatest and the least of numbers of 16 bits, which lie two to a word. CUDA from sm_90 on compares
+ * both halves by one instruction: NUMBER_BITS is 16. Elsewhere a word is compared as one number, which its upper half
+ * decides: NUMBER_BITS is 32. The word is then compared again, shifted up by 16, for its lower half. So a loop over
+ * all shifts of 0, 16 ... below NUMBER_BITS compares all halves.
  *
  * Before including this header, include tuning.h.
  */
@@ -41,10 +41,11 @@ PURE u32 least_unsigned(u32 a, u32 b) {
 /* The bounds of no halves, for note_halves(). */
 #define NO_HALVES 0x7fff7fffu
 
-/* Widens the bounds of magnitudes so that they hold for both floats of 16 bits in a word, too. *most becomes the greatest
- * magnitude + 0x7fff, and *least the smallest one but 0 + 0x7fff, or stays 0x7fff; UPPER_HALF(greatest_unsigned, ...) and
- * UPPER_HALF(least_signed, ...) are these in the end. A 0 becomes 0x7fff: as a signed number it is the greatest then, and
- * as an unsigned one the least. */
+/* Widens the bounds of magnitudes so that they hold for both floats of 16 bits in a word, too. *most gets the
+ * greatest magnitude + 0x7fff, and *least the smallest magnitude but 0 + 0x7fff, or 0x7fff if there is none. In the
+ * end UPPER_HALF(greatest_unsigned, *most) and UPPER_HALF(least_signed, *least) give these numbers. A magnitude of 0
+ * becomes 0x7fff, which changes neither: it is the greatest signed number and, of those noted, the least unsigned
+ * one. */
 PURE void note_halves(u32 word_of_two, u32 *most, u32 *least) {
     const u32 moved = (word_of_two | 0x80008000u) - 0x00010001u;
     UNROLL
@@ -54,7 +55,7 @@ PURE void note_halves(u32 word_of_two, u32 *most, u32 *least) {
     }
 }
 
-/* The upper half of a word's one number, or of two the one that `end` picks. */
+/* The upper half of a word that is compared as one number; where it is compared as two, the half that `end` picks. */
 #define UPPER_HALF(end, w) ((NUMBER_BITS == 32 ? (w) : end((w), (w) << 16)) >> 16)
 
 /* Return the greatest magnitude that note_halves() has seen, and the smallest but 0; 0 if there is none. */

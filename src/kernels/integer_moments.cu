@@ -1,9 +1,9 @@
 /*
  * integer_moments - the exact sums of integers and of their squares, in one reading of memory.
  *
- * The record is that of the sum, and behind it that of the squares, each as integer_sum.cu leaves it: three words, and
- * four or, of 64 bits, six. The bounds are those of integer_sum.cu. No value is ever asked for: what needs both sums is
- * worked out from records.
+ * The record has three words for the sum, and behind them four for the squares (for integers of 64 bits: six), each
+ * as integer_sum.cu leaves them. The bounds are those of integer_sum.cu. No value is ever asked for: values that need
+ * both sums are computed from records.
  */
 #if defined(TYPE_I8) || defined(TYPE_U8)
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
@@ -33,7 +33,7 @@
     } while (0)
 #include "carries.h"
 
-/* What is above an element's low 32 bits, with its sign; and its magnitude. */
+/* HIGH_HALF: the bits above an element's low 32, with its sign. MAGNITUDE: its absolute value. */
 #if defined(SIGNED_TYPE)
 #define HIGH_HALF(e) ((u64)((i64)(e) >> 32))
 #define MAGNITUDE(e) ((e) < 0 ? 0 - (u64)(e) : (u64)(e))
@@ -59,7 +59,7 @@ PURE void add_tile(const tile *t, u64 *record) {
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
         sum += (u32)t->e[i];
-        square += (u32)t->e[i] * (u32)t->e[i]; /* modulo 2^32, which it is below */
+        square += (u32)t->e[i] * (u32)t->e[i]; /* exact: a square is below 2^32 */
     }
     record[0] += (u64)(i64)(i32)sum;
     squares[0] += square;

@@ -1,12 +1,12 @@
 /*
- * integer_product - the exact product of integers, or that it has left 64 bits.
+ * integer_product - the exact product of integers, or the fact that it does not fit 64 bits.
  *
- * |product| never falls while no element is 0: it is exact in 64 bits until it overflows for good, and a
- * zero anywhere still makes it 0. Elements other than 0, 1 and -1 can occur 64 times before that, so
- * almost all work is a search for them.
+ * |product| never falls while no element is 0: it is exact in 64 bits until it overflows for good, and
+ * a zero anywhere still makes it 0. An element other than 0, 1 and -1 at least doubles it, so it
+ * overflows after 64 of them at the latest. So almost all work is a search for such elements.
  *
- * The record: the product of the magnitudes of all elements but 0, with its lowest bit flipped, so that
- * the record of no elements is 0; and three flags.
+ * The record is the product of the magnitudes, with its lowest bit flipped, so that the record of no
+ * elements is 0; and three flags. The product has no meaning once ZERO or OVERFLOW is set.
  */
 #include "tuning.h"
 
@@ -62,7 +62,7 @@ PURE void add_tile(const tile *t, u64 *record) {
     else if (!large)
         record[1] ^= negative ? NEGATIVE : 0;
     else if (!(record[1] & (ZERO | OVERFLOW))) {
-        const tile apart = *t; /* one that an index picks from: the other stays in registers */
+        const tile apart = *t; /* in memory, for the loop's index: *t stays in registers */
         for (u32 i = 0; i < TILE; i++)
             add_one(apart.e[i], record);
     }

@@ -1,12 +1,12 @@
 /*
- * integer_sum - the exact sum of integers; or, where it is defined, with LIFT_MAGNITUDE of their magnitudes, with
- * LIFT_SQUARE of their squares, with LIFT_PRODUCT of the products of elements of two arrays.
+ * integer_sum - the exact sum of integers; or, with LIFT_MAGNITUDE, of their magnitudes, with LIFT_SQUARE, of their
+ * squares, with LIFT_PRODUCT, of the products of elements of two arrays.
  *
- * The record is a number, w0 + 2^32 w1 + 2^64 w2 ..., of signed words; all but the last lie in [0, 2^32) once records
- * have met. Three words hold 2^64 terms below 2^64, four hold as many below 2^64 in magnitude with all words of 32
- * bits, six hold as many below 2^128. Where a tile's terms have 32 bits or fewer they are added up first, in 32 bits
- * where their sum is below 2^31, and their sum goes to w0. Any other term below 2^64 goes to w0 and w1 by its halves,
- * one below 2^128 to w0 ... w3 by its quarters, of which the highest has the sign.
+ * The record is a number, w0 + 2^32 w1 + 2^64 w2 ..., of signed words; all but the last lie in [0, 2^32) after a
+ * merge (carries.h). Three words hold 2^64 terms below 2^64, four hold as many below 2^64 in magnitude with all words
+ * of 32 bits, six hold as many below 2^128. Where a tile's terms have 32 bits or fewer they are added up first, in 32
+ * bits where their sum is below 2^31, and their sum goes to w0. Any other term below 2^64 goes to w0 and w1 by its
+ * halves, one below 2^128 to w0 ... w3 by its quarters, of which the highest has the sign.
  *
  * Bounds: a tile has at most 2^8 elements, a thread is given fewer than 2^28, and each adds less than 2^32 to a word (a
  * tile whose terms are added up first less than 2^40): less than 2^60 in all.
@@ -58,7 +58,7 @@ PURE u64 magnitude(element e) {
 
 #if BITS >= 32
 
-/* A term that has less than 64 bits, or just 64 and no sign. */
+/* Returns a term that fits 64 bits, in two's complement if it has a sign. */
 #if WORDS != 6
 PURE u64 lift(element x, element y) {
 #if defined(LIFT_MAGNITUDE)

@@ -1,26 +1,27 @@
 /*
- * kernel.h - what the production kernels add to the dialect:
+ * kernel.h - the words that the production kernels add to the dialect:
  *
  *     KERNEL                       how a kernel is declared
- *     HIDDEN                       the same where another kernel of the file is compiled alone (cuda/program.c)
+ *     HIDDEN                       takes KERNEL's place before a file's other kernels if one is compiled alone
+ *                                  (cuda/program.c)
  *     GRID_CONSTANT                before a struct argument whose address goes to functions that are not inlined. Without
  *                                  it each thread copies the struct to its local memory first
- *     UNROLL, UNROLL_NOT           a loop that is written out, or is not
+ *     UNROLL, UNROLL_NOT           before a loop that is unrolled, or is not
  *     INLINED                      a helper that is inlined however often it is called, so that what its arguments
  *                                  point to stays in registers
- *     SELDOM                       one that never is, where the machine knows such: it takes and returns values only
+ *     SELDOM                       a helper that is never inlined, where the machine has calls: registers are its own
  *     read_word(), write_word()    for words that other blocks or the host read or write meanwhile
  *     fused(), square_root()       of doubles, rounded once
  *     high_product()               the upper 64 bits of a product
  *     prefetch_line()              brings a line into the second-level cache, where the machine PREFETCHES
- *     wait_for_earlier()           what a launch has to do with the one before it, and the one after it; its two
- *                                  halves are let_next_begin() and wait_for_end_of_earlier()
+ *     wait_for_earlier()           lets the next launch begin, and waits for the end of the one before:
+ *                                  let_next_begin() and wait_for_end_of_earlier()
  *
  *     TALLY_PATH(name), TALLY_PATH_UNLESS()   a path (src/paths.h), which the model's debug builds count; nothing elsewhere
  *
- * BEGINS_EARLY stands in a file whose kernels all wait so before anything else: their launches may
- * then begin while what was put under way before is still at work (src/cuda/launch.c), and wait there for its end. On
- * CUDA from sm_90 on that hides a launch's latency; elsewhere launches begin one after another anyway.
+ * BEGINS_EARLY stands in a file whose kernels all wait for the end of earlier launches before anything else. So their
+ * own launches may begin while earlier ones still run (src/cuda/launch.c). On CUDA from sm_90 on that hides a
+ * launch's latency; elsewhere launches begin one after another anyway.
  *
  * Before including this header, include tuning.h.
  */
@@ -135,8 +136,8 @@ INLINED u64 count_one(GLOBAL u64 *counter) {
 }
 
 #if ABILITY >= 800
-/* The sum, the OR, or the greatest of a warp's values, returned to all its lanes at once. A sum of 64 bits is made of
- * fields: 32 fields of 27 bits add up to less than 2^32. */
+/* Return the sum, the OR, or the greatest of a warp's values to all its lanes. A sum of 64 bits is made of fields: 32
+ * fields of 27 bits add up to less than 2^32. */
 #define WARP_AT_ONCE 1
 PURE u64 warp_sum(u64 w) {
     const u32 mask = (1u << 27) - 1;
@@ -167,8 +168,8 @@ INLINED void prefetch_line(const GLOBAL void *at) {
 #endif
 }
 
-/* Returns w, and hides from the compiler that it does. So the compiler computes values of w anew
- * instead of keeping them in registers that other values need. */
+/* Returns w, and hides from the compiler that it does. So the compiler computes what depends on w
+ * again instead of keeping it in registers that other values need. */
 PURE u32 anew(u32 w) {
 #if HAS_PTX
     asm volatile("" : "+r"(w));

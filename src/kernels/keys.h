@@ -16,8 +16,8 @@
 
 #define ORDER_UNUSED __attribute__((unused)) /* some files need only one of the two */
 
-/* key_of_bits() returns the key of an element of `width` bits, 1 to those of the word; bits_of_key() is its inverse.
- * `kind` is one of the ORDER_...s. */
+/* key_of_bits() returns the key of an element of `width` bits, from 1 to the width of `word`. bits_of_key() is its
+ * inverse. `kind` is one of the ORDER_...s. */
 #define ORDER_KEYS(word)                                                                           \
     ORDER_UNUSED PURE word key_of_bits(word bits, u32 width, u32 kind) {                           \
         const word sign = (word)((word)1 << (width - 1)), all = (word)(sign | (sign - 1));         \

@@ -1,7 +1,7 @@
 /*
  * lane_sums.h - exact sums of terms with any exponents, in a block's shared memory.
  *
- * What fits no window (window.h) goes here, at a cost that does not depend on the data. Each of a warp's lanes has a
+ * Terms that fit no window (window.h) go here, at a cost that does not depend on the data. Each of a warp's lanes has a
  * sum of LANE_WORDS words of 32 bits, to which the threads that are this lane in all of the block's warps add by atomic
  * additions. Words of the same weight lie side by side, one a lane: so a warp's lanes never meet in a word or in a bank
  * of the memory.
@@ -12,10 +12,11 @@
  * makes it y = v 2^(LANE_SIGMA - MANTISSA), which is 0 or a normal number: nothing is lost. Then y is cut as the levels
  * of a window cut:
  *
- *   t = y + 1.5 * 2^(LANE_SIGMA + HIGH_FIELD) is y rounded to a multiple of 2^HIGH_FIELD of its units, and t's bits are
- *   those of the constant plus that, as an integer, which goes to the word of its weight, HIGH_FIELD / 8 further on;
- *   what is left of y is exact and at most 2^(HIGH_FIELD - 1) units. With 1.5 * 2^LANE_SIGMA added, its bits are those
- *   of the constant plus it, as an integer. Of doubles it has 48 bits, which go to three words in fields of 16.
+ *   t = y + 1.5 * 2^(LANE_SIGMA + HIGH_FIELD) is the constant plus y rounded to a multiple of 2^HIGH_FIELD units. The
+ *   bits of t less those of the constant are this multiple as an integer. It goes to the word of its weight,
+ *   HIGH_FIELD / 8 further on. What is left of y is exact and at most 2^(HIGH_FIELD - 1) units. It becomes an integer
+ *   in the same way, with the constant 1.5 * 2^LANE_SIGMA. For doubles this integer has 48 bits, which go to three
+ *   words in fields of 16.
  *
  * Terms with fewer bits than the mantissa has need fewer words: bf16's 8 bits need one, as v is a multiple of 2^16.
  *
@@ -23,10 +24,10 @@
  * 2^(8 j + SQUARE_LEAST). A square begins at the word of its position, has less than 8 bits more there, and goes to
  * SQUARE_FIELDS words in fields of 16 bits.
  *
- * Bounds. A field is at most 2^16 - 1 in magnitude, and the fields of a term go to different words: after 2^15 terms a
- * word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has
- * added LANE_TERMS terms since it did so last. WARPS threads share a sum, so what has come to a word since any of them
- * took it last are 2^15 terms at most. In the end the block's threads add up what is in all the lanes' sums.
+ * Bounds. A field is at most 2^16 - 1 in magnitude, and the fields of a term go to different words: after 2^15 terms
+ * a word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has
+ * added LANE_TERMS terms since it did so last. WARPS threads share a sum, so at most 2^15 terms have come to a word
+ * since one of them last emptied it. In the end the block's threads add up all the lanes' sums.
  */
 #ifndef TALLY_LANE_SUMS_H
 #define TALLY_LANE_SUMS_H
@@ -53,7 +54,8 @@
 #define LANE_LEAST    SQUARE_LEAST
 #else
 #define LANE_LEAST (UNIT_LEAST - 1)
-/* Products of f32 and bf16, and such elements as doubles, lie between 2^-298 and 2^256: the words from here on. */
+/* Products of two f32 or bf16, and such elements as doubles, lie between 2^-298 and 2^256. Only these words are
+ * needed. */
 #if TERM_F64 && !defined(TYPE_F64)
 #define FIRST_WORD ((HIGHEST - 298) / WORD_BITS)
 #define LAST_WORD  ((HIGHEST + 256) / WORD_BITS)

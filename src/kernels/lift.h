@@ -1,25 +1,25 @@
 /*
- * lift.h - what elements add to an exact sum of floats, their term: themselves, or, where one of these is
- * defined, with LIFT_MAGNITUDE their magnitude, with LIFT_SQUARE their square, with LIFT_PRODUCT (and then PAIRS)
- * the product of an element of x and one of y.
+ * lift.h - the term that an element adds to an exact sum of floats. It is the element itself or, if one of these is
+ * defined: with LIFT_MAGNITUDE its magnitude, with LIFT_SQUARE its square, with LIFT_PRODUCT (and then PAIRS) the
+ * product of an element of x and one of y.
  *
  * A term is a float or a double and exact. Products of f16 have 22 bits between 2^-48 and 2^32, which are floats;
- * those of bf16 and f32 are doubles. A product of f64 is two doubles (TWO_PARTS), x y rounded and what that leaves,
- * x y - fl(x y), which is a double, too, where |x y| >= 2^VAGUE and x y does not overflow: the product of two
- * mantissas has 106 bits, so its lowest one then is 2^(VAGUE - 105) at least, above 2^-1074. A product below that
- * whose factors are not 0 is vague; it, and what overflows, goes to the superaccumulator (adding.h).
+ * those of bf16 and f32 are doubles. A product of f64 is two doubles (TWO_PARTS): fl(x y), and its error,
+ * x y - fl(x y). The error is a double if |x y| >= 2^VAGUE and x y does not overflow: the product of two mantissas
+ * has 106 bits, so its lowest bit is worth at least 2^(VAGUE - 105), which is above 2^-1074. A product below 2^VAGUE
+ * whose factors are not 0 is vague. Vague products, and those that overflow, go to the superaccumulator (adding.h).
  *
- * With IN_FLOATS a square is one float or two, and no double (FLOAT_SQUARES). The square of an f16 has 22 bits, that of a
- * bf16 16 bits, and both are exact floats. That of an f32 is two floats, as a product of f64 is two doubles. bf16 and f32
- * are multiplied by a power of two first (SCALED: chains.h), so that no square in a window overflows or is vague. What fits
- * no window is an integer of 48 bits (square_of).
+ * With IN_FLOATS a square is one float or two, and no double (FLOAT_SQUARES). The square of an f16 has 22 bits, that
+ * of a bf16 16 bits, and both are exact floats. That of an f32 is two floats, as a product of f64 is two doubles.
+ * bf16 and f32 are multiplied by a power of two first (SCALED: chains.h), so that no square in a window overflows or
+ * is vague. A square that fits no window is added as an integer of 48 bits (square_of()).
  *
- * With LIFT_MOMENTS there are two sums of one array, of its squares and of its elements. A constant of the input,
- * `squares`, says of which sum its terms are; those of both are doubles.
+ * With LIFT_MOMENTS there are two sums of one array, of its squares and of its elements. The constant `squares` of an
+ * input says which sum its terms belong to; the terms of both sums are doubles.
  *
- * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more; and
- * ONE_MORE where a thread is a block by itself, as what fits no window is dear there (lane_sums.h). CHAINED says that
- * a window's levels are chains (chains.h).
+ * LEVELS is the number of a window's levels (window.h). Terms with more bits need more of them. A thread that is a
+ * block of its own has ONE_MORE, as terms that fit no window are expensive there (lane_sums.h). CHAINED says that a
+ * window's levels are chains (chains.h).
  */
 #ifndef TALLY_LIFT_H
 #define TALLY_LIFT_H
@@ -40,8 +40,8 @@
 #define FLOAT_SQUARES 0
 #endif
 
-/* Squares that go through chains: chains.h. Devices behind OpenCL may have no doubles, and f16 does without them
- * there. */
+/* CHAINED is 1 where squares go through chains (chains.h). Devices behind OpenCL may have no doubles, so squares of f16
+ * are floats there, without chains. */
 #if defined(LIFT_MOMENTS) || FLOAT_SQUARES ||                                                      \
     (defined(LIFT_SQUARE) &&                                                                       \
      (defined(TYPE_BF16) || (defined(TYPE_F16) && !defined(__OPENCL_VERSION__))))

@@ -29,7 +29,7 @@
 #define LIMB_LOWEST (-1088)
 #endif
 
-/* Counts, as they follow the limbs; and in a record, then, whether some term was not -0. */
+/* The places of the counts behind the limbs. Records have a word more: MIXED, whether some term was not -0. */
 #define COUNT_NANS  LIMBS
 #define COUNT_PLUS  (LIMBS + 1)
 #define COUNT_MINUS (LIMBS + 2)
@@ -126,8 +126,8 @@ __device__ u64 round_limbs(SHARED u64 *limbs, float_format f) {
         i--;
     if (i < (i32)d.low) return 0;
 
-    /* The leading digit and the two below it give 65 bits at least; what lies further down only
-     * matters as being there or not. */
+    /* The leading digit and the two below it give 65 bits at least. Of the digits further down it
+     * only matters whether any is not 0. */
     const u32 shift = leading_zeros((u32)digit(limbs, d, i));
     const u64 rest = digit(limbs, d, i - 2) << shift; /* 32 bits and what is shifted out of them */
     const u64 two = digit(limbs, d, i) << 32 | digit(limbs, d, i - 1);

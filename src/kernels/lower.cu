@@ -1,7 +1,9 @@
 /*
- * lower - from the records of a problem's monoids to its values (lower.h): a block a value. Its threads settle the sums
- * (settle.h); the first one lowers, by doubles where these tell the value (quick.h). Where there is one value, its
- * block then clears the words of `work` in which the records were: [first, first + clear).
+ * lower - turns the records of a problem's monoids into its values (lower.h), with a block for each value.
+ *
+ * A block's threads settle the sums (settle.h). Its first thread lowers: by doubles where they determine the value
+ * (quick.h), else by all digits. If there is one value only, its block then clears the words of `work` in which the
+ * records were: [first, first + clear).
  */
 #define RECORD_SPACE GLOBAL
 #define SETTLED

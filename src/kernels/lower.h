@@ -59,7 +59,8 @@ ORDER_KEYS(u64)
 
 /* ---- Types -------------------------------------------------------------------------------------- */
 
-/* A bit for each type that is a float, that is signed; two bits for its width: log2 of its bytes. */
+/* The terms of three constants, made from TALLY_TYPES: a bit for each type that is a float; a bit for each that is
+ * signed; two bits for each type's width, the log2 of its bytes. */
 #define ONE_OF_FLOATING                    2
 #define ONE_OF_SIGNED                      1
 #define ONE_OF_UNSIGNED                    0
@@ -80,7 +81,8 @@ PURE u32 width_of(u32 type) {
     return 8u << (((0u TALLY_TYPES(WIDTH_BITS)) >> 2 * type) & 3);
 }
 
-/* Returns TALLY_FLOATS' row: written out for its four rows, as compilers make less of a list. */
+/* Returns the format of a float type, as TALLY_FLOATS has it. Its four rows are written out, as compilers make worse
+ * code of a list. */
 #define ONE_MORE_FLOAT(NAME, mantissa, bias) +1
 typedef char format_of_knows_all_floats[(0 TALLY_FLOATS(ONE_MORE_FLOAT)) == 4 ? 1 : -1];
 PURE float_format format_of(u32 type) {
@@ -254,7 +256,8 @@ __device__ u64 lower_mean(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return round_quotient(f, &r->sum, &r->squares, 0, &r->scratch);
 }
 
-/* Loads the sum and the sum of squares of real or imaginary parts; of their distances from a mean that is given. */
+/* Loads the sum and the sum of squares of real or imaginary parts; if the plan gives a mean, those of their distances
+ * from it. */
 OUTLINED void load_moments(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid_sum,
                            u32 monoid_squares, u64 mean, lower_scratch *r, number *sum,
                            number *squares) {
@@ -263,7 +266,8 @@ OUTLINED void load_moments(const RECORD_SPACE u64 *work, const lower_plan *p, u3
     if (p->about) number_about(mean, p->n, sum, squares, &r->scratch);
 }
 
-/* Returns whether NaNs or infinities make a variance NaN, whose sum is this monoid's. */
+/* Returns whether NaNs or infinities make a variance NaN: among the terms of its sum, `monoid`, or as the given
+ * mean. */
 __device__ u32 has_no_variance(const RECORD_SPACE u64 *work, const lower_plan *p, u32 monoid,
                                u64 mean) {
     const notes k = notes_of(work, p, monoid);

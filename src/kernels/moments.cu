@@ -1,13 +1,13 @@
 /*
  * moments - the exact sums of f16, bf16 or f32, and of their squares, in one reading of memory.
  *
- * A thread has one window, for the squares, from which that of the elements follows (chains.h); all threads of a block
- * begin with the same one. A tile that does not fit gets a larger window, or goes to the sums of the thread's lane: of
- * these, and of superaccumulators (adding.h), there are two each, for elements and for squares. Elements and squares
- * are terms of one type, doubles.
+ * A thread has one window, for the squares, from which that of the elements follows (chains.h). All threads of a
+ * block begin with the same one. A tile that does not fit gets a larger window, or goes to the sums of the thread's
+ * lane. There are two sums of each lane and two superaccumulators (adding.h): for elements and for squares. Elements
+ * and squares are terms of one type, doubles.
  *
  * The launch's words: [0] is not used; then the record of the elements' sum as sum.cu leaves it, and behind it that of
- * the squares. No value is ever asked for: what needs both sums is worked out from records.
+ * the squares. No value is ever asked for: values that need both sums are computed from records.
  */
 #define LIFT_MOMENTS
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
@@ -23,7 +23,7 @@ typedef struct moment {
 } moment;
 
 typedef struct both {
-    window window; /* of the squares; all three as an adder's */
+    window window; /* of the squares; `window`, `unfit` and `next` as in struct adder */
     u32 unfit, next;
     moment elements, squares;
 } both;

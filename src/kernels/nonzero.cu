@@ -1,9 +1,9 @@
 /*
  * nonzero - how many elements are not zero; -0 is zero, a NaN is not.
  *
- * Only an element's bits count: integers go by their size. Elements of 8 and 16 bits are tested four and two at
- * a time in words of 32 bits: adding all ones below a field's highest bit carries into that bit unless the field's
- * other bits are all 0. The record is the count.
+ * Only an element's bits matter, so integers of one size share a program. Elements of 8 and 16 bits are tested four
+ * and two at a time in words of 32 bits: adding all ones below a field's highest bit carries into that bit unless the
+ * field's other bits are all 0. The record is the count.
  */
 #include "tuning.h"
 
@@ -45,7 +45,8 @@ PURE void merge_at_once(u64 *record) {
 PURE void add_tile(const tile *t, u64 *record) {
     u32 count = 0;
 #if defined(FIELD_REST)
-    /* A count for each field. A tile has at most 2^8 elements, and so fewer than that many words. */
+    /* `count` has a counter in each field. None overflows: a tile has at most 2^8 elements, and so fewer than 2^8
+     * words. */
     UNROLL
     for (u32 i = 0; i < TILE_WORDS; i++) {
         const u32 w = t->word[i];

@@ -152,7 +152,7 @@ SELDOM void number_subtract(const number *a, const number *b, number *out) {
 /* ---- Division, root, rounding ------------------------------------------------------------------- */
 
 #define QUOTIENT_DIGITS 6  /* at most */
-#define DIVISOR_DIGITS  44 /* n (n - ddof) has 2 + 2 + 1074 / 32 */
+#define DIVISOR_DIGITS  44 /* n (n - ddof) has at most 2 + 37 (round_variance()) */
 
 /* Room to work in, whose content means nothing before or after. The caller says where it lies. */
 typedef struct number_scratch {
@@ -295,10 +295,10 @@ SELDOM u64 round_quotient(float_format f, const number *a, const number *b, u32 
     return round_digits(f, 0, r, 3, exponent / 2, sticky != 0); /* exponents are multiples of 32 */
 }
 
-/* Makes the exact sum S and sum of squares Q of n elements those of their distances from a mean m, the finite double with
- * these bits, as far as a variance looks at them: *squares = Q - 2 m S + n m^2 and *sum = 0. The lowest digit of each term
- * weighs 2^-2176 or more, as that of Q does. |x| and |m| are below 2^1024, so *squares <= 2^64 (2^1025)^2 = 2^2114: 135
- * digits. */
+/* Replaces the exact sum S and sum of squares Q of n elements by those that a variance about a mean m needs:
+ * *squares = Q - 2 m S + n m^2, the sum of squares of distances from m, and *sum = 0. `mean` has the bits of m, a
+ * finite double. The lowest digit of each term weighs 2^-2176 or more, as that of Q does. |x| and |m| are below 2^1024,
+ * so *squares <= 2^64 (2^1025)^2 = 2^2114: 135 digits. */
 SELDOM void number_about(u64 mean, u64 n, number *sum, number *squares, number_scratch *scratch) {
     number *m = &scratch->a, *cross = &scratch->b, *c = &scratch->c, *d = &scratch->d;
     number_of_double(mean, m);

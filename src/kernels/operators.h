@@ -1,5 +1,5 @@
 /*
- * operators.h - what the kernels know of types and operators.
+ * operators.h - the types and operators of the kernels.
  *
  * To compile a kernel, define one TYPE_x and one OP_x, named as in src/base/table.h, such as
  * TYPE_F32 and OP_SUM. From these two words follow
@@ -227,8 +227,8 @@ PURE accumulator from_word(word w) {
 PURE int is_nan(element e) {
     return (element)(e & (SIGN - 1)) > INFINITE;
 }
-/* Numbers whose order as unsigned integers is that of the floating values: the larger a negative
- * number's bits, the smaller it is; the positive ones come after. */
+/* Returns an order-preserving key of a float. The larger a negative number's bits, the smaller the
+ * number, so its bits are inverted; positive numbers come after. */
 PURE element rank(element e) {
     return (element)(e & SIGN ? ~e : e | SIGN);
 }

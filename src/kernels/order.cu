@@ -2,8 +2,8 @@
  * order - the least and the greatest element at once; and, where INDEXED is defined, the lowest indices at which
  * they stand, and that of the first NaN.
  *
- * Elements become keys that sort like them (keys.h). The record holds the greatest key, and the greatest
- * complement of a key: 0 is then what has seen nothing. Without indices a NaN is seen by its key, which lies beyond
+ * Elements become keys that sort like them (keys.h). The record holds the greatest key, and the greatest complement
+ * of a key, so that the record of no elements is 0. Without indices a NaN is found by its key, which lies beyond
  * those of the infinities.
  *
  * Elements of 8 or 16 bits are compared as they come, several to a word (streams.h), and only a tile's extremes become
@@ -13,10 +13,10 @@
  * keys are compared; the tile is searched for the index where it has a new extreme. A tile with a NaN gives the NaN's
  * index and no extremes, since extremes do not matter any more.
  *
- * A tile of 8 or 16 bits has many elements, and a thread only some tens of tiles: nearly each brings some lane of a
- * warp a new extreme, for which the others would wait. There the index kept is that of the tile's start; at the end the
- * tiles with extremes are loaded again, and searched; where a warp can merge its lanes' records at once (AT_ONCE), only
- * the first of the tiles that have the warp's extreme.
+ * A tile of elements of 8 or 16 bits has many of them, and a thread has only some tens of tiles. So nearly each tile
+ * brings some lane of a warp a new extreme, and the other lanes would wait for its search. Instead the index of the
+ * tile's start is kept. At the end the tiles with extremes are loaded again, and searched. Where a warp can merge its
+ * lanes' records at once (AT_ONCE), it searches only the first of the tiles that have its extreme.
  */
 #include "tuning.h"
 
@@ -45,7 +45,7 @@ typedef u32 key;
 #define KEY_BITS   ((u32)ELEMENT_WIDTH)
 #define KEY_MASK   (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
 
-/* operators.h has floats by their bits where the operator is min or max. */
+/* For min and max, operators.h defines floats as their bits. */
 #if defined(FLOATING)
 #define KIND ORDER_FLOAT
 #define KEY_LIMITS                                                                                 \
@@ -73,7 +73,7 @@ PURE void find_extremes(const tile *t, key *most, key *least) {
 }
 #else
 #if defined(TYPE_F64) && BLOCK > 1 &&                                                              \
-    !defined(__OPENCL_VERSION__) /* where there may be no doubles */
+    !defined(__OPENCL_VERSION__) /* OpenCL devices may have no doubles */
 #define KEY_DOUBLES 1
 #endif
 
@@ -114,7 +114,7 @@ PURE void find_extremes(const tile *t, key *most, key *least) {
 }
 #endif
 
-/* Whether a warp's records become one at once. Where there are more words than registers for it, they do not. */
+/* AT_ONCE is 1 if a warp merges its lanes' records at once. Wide keys with indices would take too many registers. */
 #define AT_ONCE (WARP_AT_ONCE && (KEY_NARROW || INDEXED_WORDS == 0))
 
 #if AT_ONCE
@@ -140,7 +140,7 @@ PURE u32 is_beyond(key most, key least) {
 
 #if defined(INDEXED)
 
-/* Makes a's extreme b's, with its index, where that is better: greater, or the same at a lower index. */
+/* Replaces a's extreme and index by b's if b's extreme is greater, or the same at a lower index. */
 PURE void merge_extreme(u64 *a, const u64 *b, u32 extreme, u32 at) {
     if (b[extreme] > a[extreme] || (b[extreme] == a[extreme] && b[at] > a[at])) {
         a[extreme] = b[extreme];
@@ -209,8 +209,8 @@ PURE u32 find_nan(const tile *t) {
     FIRST_WHERE(is_beyond(key_of(t->e[i]), key_of(t->e[i])));
 }
 
-/* What is kept of an element of a tile that begins at `start`: its index, or, where that is searched for later, the
- * start. */
+/* The word that is kept for element number `found` of the tile that begins at `start`: the complement of its index,
+ * or, where that is searched for later, of the start. */
 #if SEARCHES_LATER
 #define KEPT(start, found) (~(start))
 #else

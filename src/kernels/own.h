@@ -18,7 +18,6 @@
 #undef PURE
 #undef EXCHANGE
 #undef UNIFORM
-#undef ONLY_WARPS
 #undef leading_zeros
 #undef float_bits
 #undef float_from

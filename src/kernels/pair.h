@@ -1,10 +1,10 @@
 /*
  * pair.h - an exact sum of floats as two doubles: how terms are added, and how the sum is rounded, once.
  *
- * The sum is s + e, exactly: TwoSum splits s + x into the nearest double and its error without any loss, the error goes
- * to e, and where that addition has an error of its own, the sum is `lost`. Neither an error nor e is ever -0, so that
- * equal ones have equal bits. NaNs and infinities are noted in `seen`. Whether some term is not -0 is for the caller to
- * note there, or to tell from s, which stays -0 where it began as that and all terms are.
+ * The sum is s + e, exactly: TwoSum splits s + x into the nearest double and its error without any loss, the error
+ * goes to e, and where that addition has an error of its own, the sum is `lost`. Neither an error nor e is ever -0,
+ * so that equal numbers have equal bits. NaNs and infinities are noted in `seen`. The caller notes there whether some
+ * term is not -0, or sees it from s: a sum that begins at -0 stays -0 as long as all terms are -0.
  *
  * Before including this header, include lower.h.
  */
@@ -20,7 +20,7 @@ typedef struct pair {
     u32 seen; /* PAIR_...s; PAIR_MIXED: some term is not -0 */
 } pair;
 
-/* Adds any element, and notes everything of it but PAIR_MIXED. */
+/* Adds any element. Notes infinities, NaNs and lost bits in `seen`, but not PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {
     if (exponent_field(x) == NOT_FINITE)
         a->seen |= x != x ? PAIR_NAN : x > 0 ? PAIR_PLUS : PAIR_MINUS;

@@ -2,28 +2,31 @@
  * parts - reductions in parts: along axes, by segment, by group (parts.h); every monoid but the canonical tree, of
  * every type.
  *
- * fold: each block takes pieces of equal work, however rows lie in it. A row that ends where it began is lowered at
- * once; of a row that is cut, each piece leaves its record on an edge, and `join` merges these and lowers the row. So
- * neither a giant row nor a million empty ones hold up the other blocks, and nothing depends on which block came first.
+ * fold: each block takes pieces of equal work, however rows lie in them. A row that lies in one piece is lowered at
+ * once. Of a row that is cut, each piece leaves its record on an edge, and `join` merges these and lowers the row. So
+ * neither a giant row nor a million empty ones hold up the other blocks, and nothing depends on which block came
+ * first.
  *
- * quick: a thread takes short rows or columns, and a warp rows of middle length, if all values are simple.
- * A double-double that loses nothing is the exact sum, and is rounded once without a
- * superaccumulator. A row that this cannot do is left to `fold` and `join`: a long one, a sum that a
- * double-double does not hold, an infinity, a value that does not exist.
+ * quick: a thread takes short rows or columns, and a warp rows of middle length, if all values are simple. A
+ * double-double that loses nothing is the exact sum, and is rounded once without a superaccumulator. Some rows are
+ * left to `fold` and `join`: a long one, one with a sum that a double-double does not hold, with an infinity, or with
+ * a value that does not exist.
  *
- * few: where all elements are few and no other kernels are made for the shape, a block folds a row and tries to lower its sums in two doubles; only where these are
- * not the whole sums it adds them to superaccumulators, and lowers those.
+ * few: reduces few elements, of shapes for which no other kernels are made. A block folds a row, and tries to lower
+ * its sums from double-doubles. Only if these do not determine the values, it adds them to superaccumulators, and
+ * lowers those.
  *
  * A block of `fold` folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose
  * nothing: what the second one cannot hold goes, exactly, to the block's superaccumulator in shared memory (limbs.h).
  *
  * The type and the parts are read from the plan, so that this is one program for all problems.
  *
- * starts: where rows begin of elements that lie in the order of their groups, or have been brought into it (sort.cu).
+ * starts: finds where rows begin, of elements that lie in the order of their groups or have been brought into it
+ * (sort.cu).
  */
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
 #define OP_OR
-#define TYPE_U64 /* what the headers call an element; here its type is the plan's */
+#define TYPE_U64 /* the headers need an element type; the plan has the real one */
 #include "tuning.h"
 
 #include "operators.h"
@@ -171,7 +174,7 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const 
     __shared__ u32 is_left;
     SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
-    const GLOBAL u8 *nowhere = x; /* what of the functions below is not looked at */
+    const GLOBAL u8 *nowhere = x; /* for arguments that the functions below do not read here */
     const u32 of_floats = is_float(plan.lower.type) && (plan.monoids & ((1u << SUMS) - 1)) != 0;
     for (u64 row = blockIdx.x; row < plan.rows.count; row += gridDim.x) {
         cell c;
@@ -204,8 +207,8 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const 
     }
 }
 
-/* Merges the edges of each row that was cut, and lowers it: for piece p the row that begins in it and ends in a later
- * one, if there is one. */
+/* Merges the edges of each row that was cut, and lowers it. A piece has at most one such row that begins in it and
+ * ends in a later one. */
 KERNEL join(const GLOBAL u8 *offsets, const GLOBAL u64 *means, GLOBAL u64 *work, GLOBAL u8 *out,
             const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
@@ -262,8 +265,9 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
     }
 }
 
-/* Writes where rows begin: work[to + i] is the first place that belongs to row i or a later one. Groups' ids, in order,
- * are at `ids`, from byte `first` on. Rows' places are those of elements, or of the numbers of those that a mask shows. */
+/* Writes where rows begin: work[to + i] is the first place that belongs to row i or a later one. Groups' ids, in
+ * order, are at `ids`, from byte `first` on. Places count elements, or, with plan.shown, only the elements that a
+ * mask shows. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 first, u64 to,
               const parts_plan plan) {
     wait_for_earlier();

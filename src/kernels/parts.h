@@ -6,11 +6,13 @@
  * of all rows, one row after the other, are numbered; element number j is that of row i where start(i) <= j <
  * start(i + 1). Starts are multiples of the length of equal rows, or offsets, the caller's or our own.
  *
- * Vectors. Segments and groups along an axis are those of many vectors. Row i is part i / vectors of vector i % vectors.
- * Offsets count elements along the axis, so start(i) is vectors * offset + (i % vectors) * length of the part.
+ * Vectors. Segments and groups along an axis cut many vectors at the same places. Row i is part i / vectors of vector
+ * i % vectors. Offsets count elements along the axis, so start(i) is vectors * offset + (i % vectors) * length of the
+ * part.
  *
- * Where an element lies. Its place in a part, or what the order says of that (spots.h), is its number along the axis; of
- * rows of an array, its number is the row's times `each` and its own within the row. Strides say where that is.
+ * Where an element lies. In segments and groups, an element's number along the axis is its place, or what the order
+ * has at that place (spots.h). In rows of an array, element k of row i has the number i * each + k. Strides turn
+ * numbers into indices.
  *
  * Work. Pieces take equal amounts of it: the elements and, for each row, PARTS_ROW_WEIGHT.
  *
@@ -21,15 +23,16 @@
 
 #define PARTS_DIMS       16
 #define PARTS_ROW_WEIGHT 256 /* a row's cost besides its elements, in elements */
-#define PARTS_ROW_END    32  /* the same for rows.cu */
+#define PARTS_ROW_END    32  /* a row's cost besides its elements in rows.cu, in elements */
 #define PARTS_LEAF       4096
-/* Elements of a row, and of a column, whose sum is added again in place if it is lost (schedule/lost_sums.h). That is slower
- * than `fold` for longer ones of which many are lost (H200: three times for 4096 columns of 8192). */
+/* The most elements of a row, and of a column, whose sum is added again in place if it is lost
+ * (schedule/lost_sums.h). For longer ones `fold` is faster if many are lost (H200: three times for 4096 columns of
+ * 8192). */
 #define SUMS_AGAIN_MOST    (1 << 16)
 #define COLUMNS_AGAIN_MOST (1 << 12)
 
-/* Words of a record without its sums: as threads have them in registers and leave them on edges, and as they are
- * lowered. */
+/* Words of a record without its sums. PARTS_WORDS: in registers and on edges (state/cells.h). PARTS_REST: room for them
+ * behind the sums, in the record that is lowered (lower_row()). */
 #define PARTS_WORDS 13
 #define PARTS_REST  12
 /* Words of sums in a record: four of floats, two of them wide. */
@@ -70,9 +73,9 @@ typedef struct parts_plan {
     u64 pieces;     /* number of pieces */
     u64 edges;      /* word of the workspace where the records of rows that were cut begin */
     u64 left; /* where the workspace says which rows are for `fold` (PARTS_LEFT_AT()); 0: all are */
-    u64 order;  /* the word of the workspace where the order begins; 0: there is none */
-    u64 shown;  /* the same of the numbers of elements that a mask shows: the tree's are these */
-    u64 values; /* the byte of the workspace where the tree's values begin */
+    u64 order; /* the word of the workspace where the order begins; 0: there is none */
+    u64 shown; /* the word where the numbers of the elements that a mask shows begin, for the tree; 0: there are none */
+    u64 values;       /* the byte of the workspace where the tree's values begin */
     i64 x, y, mask;   /* the index of the first element in each */
     i64 out_first;    /* the index of the first result */
     u64 number_first; /* its number among all that the caller asked for */
@@ -90,12 +93,12 @@ typedef struct parts_plan {
     u32 xored;        /* the bits are wanted for xor, not for and or or */
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the workspace */
     u32 skip_outside; /* ids outside are no error */
-    u32 ids;          /* their type */
-    u32 filled; /* x is a filled copy: a neutral element stands for each that a mask hid (filled.cu) */
+    u32 ids;          /* type of the ids */
+    u32 filled; /* x is a filled copy: a neutral element replaces each that a mask hid (filled.cu) */
     u32 wide_counts; /* filled rows' counts have 64 bits, not 32 */
-    u32 apart;       /* rows lie side by side each, but not one behind the other */
+    u32 apart;       /* each row's elements lie side by side, but there are gaps between rows */
     u32 ordered;     /* elements are brought into an order: PARTS_TOTAL says how many */
-    u32 is_flat;     /* segments, groups: of one vector, all whose arrays lie side by side */
+    u32 is_flat;     /* segments, groups: of one vector, side by side in all arrays */
     u32 row_starts;  /* `starts`: where rows begin is wanted, not where groups do */
     u32 wide_order, wide_shown; /* numbers in `order`, and in `shown`, have 64 bits, not 32 */
     u32 ignore_errors; /* the caller wants no outcome: the error words are neither read nor written */
@@ -147,8 +150,8 @@ __device__ u64 count_of_row(const GLOBAL u64 *work, u64 counts, u32 are_wide, u6
     return are_wide ? work[counts + row] : ((const GLOBAL u32 *)(work + counts))[row];
 }
 
-/* Whether elements may have been filled in, and whether rows lie apart: they do not where LOOSE is not defined, but for
- * machines whose kernels are compiled only once. */
+/* IS_FILLED() is 1 if elements may have been filled in, and IS_APART() if there are gaps between rows. Where LOOSE is
+ * not defined both are 0 for the compiler, unless the machine's kernels are compiled once for all problems. */
 #if defined(LOOSE) || !COMPILES_BY_PROBLEM
 #define IS_FILLED(p) ((p)->filled)
 #define IS_APART(p)  ((p)->apart)
@@ -195,10 +198,10 @@ __device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
     return part_start(offsets, r, i);
 }
 
-#define ROW_PROBES 7u /* of a step: their loads are under way at once */
+#define ROW_PROBES 7u /* rows whose starts a step of row_between() loads at once */
 
-/* Returns the last row from `low` to high - 1 for which (start - first) / scale + row * weight is at most `at`; that of `low`
- * is. A step to an eighth takes as long as one to a half, as both wait for memory once. */
+/* Returns the last row from `low` to high - 1 for which (start - first) / scale + row * weight is at most `at`, as it
+ * is for `low`. A step to an eighth takes as long as one to a half, as both wait for memory once. */
 __device__ u64 row_between(const GLOBAL u8 *offsets, part_rows r, u64 first, u64 scale, u64 weight,
                            u64 at, u64 low, u64 high) {
     while (high - low > 1) {

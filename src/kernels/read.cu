@@ -1,15 +1,15 @@
 /*
- * read - nothing but reading: the roof that every reduction is held against.
+ * read - kernels that only read: they measure the read roof, with which every reduction is compared.
  *
- * Each thread mixes what it reads by exclusive or, the cheapest way to make sure that every byte has arrived, and
- * writes one word, so that no compiler can leave the reading out. Two kernels, as devices differ: in read_all the
- * threads walk the array together, 16 bytes each and four such packs under way, as suits a GPU; in read_pieces each has
- * a piece of its own, as suits a CPU, where a thread is a turn of a loop.
+ * Each thread combines what it reads by exclusive or, and writes one word, so that no compiler can leave the reads
+ * out. Exclusive or is the cheapest operation that needs every byte. There are two kernels, as devices differ. In
+ * read_all the threads walk the array together, with four loads of 16 bytes under way in each, as suits a GPU. In
+ * read_pieces each thread has a piece of its own, as suits a CPU, where a thread is a turn of a loop.
  */
 #include "dialect.h"
 
 typedef union pack {
-    uint4 bits; /* what is loaded */
+    uint4 bits; /* for the load of 16 bytes */
     u32 e[4];
 } pack;
 

@@ -26,7 +26,8 @@
  *   bit 28      BOTH: the other extreme, too, or its index, behind the one that LEAST says
  *
  * `result` is two words for each value: the value's bits; and a status, with the type above it. The status is written
- * last, so that a host that can see `result` and says WATCHED may wait for it, of two the second, to change.
+ * last. So a host that can see `result` and says WATCHED may wait for the status to change; with BOTH, for the second
+ * one.
  */
 #ifndef TALLY_REQUEST_H
 #define TALLY_REQUEST_H
@@ -47,7 +48,7 @@
 #define SUM_THREADS_MOST (1u << 23) /* the most threads of a grid of sum.cu */
 #define SUM_BLOCKS_MOST  (1u << 15)
 #define SUM_GRID_WORDS                                                                             \
-    16 /* of a launch's head, behind its record, of an exact sum (sum.cu), at most */
+    16 /* the most words that an exact sum (sum.cu) has in a launch's head behind its record */
 
 #define RESULT_OK      0u /* TALLY_OK */
 #define RESULT_NONE    1u /* TALLY_EINVAL: the index of an extreme of no elements */

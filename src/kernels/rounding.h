@@ -43,9 +43,9 @@ PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sti
     if (e > f.bias) return float_infinity_bits(f, negative);
     if (e < smallest - 1) return sign;
 
-    /* top loses so many bits, 11 to 64, of which the highest weighs half of the last kept one. That half is
-     * added, less one unit where the kept part is even, and what then is above those bits is kept. `sticky` sets top's
-     * last bit, which is among those that go: what it stands for matters only as being there or not. */
+    /* top loses its lowest `drop` bits, 11 to 64. The highest of them weighs half of the last kept bit. That half is
+     * added, less one unit where the kept part is even; the bits above the dropped ones are the result. `sticky` sets
+     * top's last bit, a dropped one: of what lies below the half it only matters whether it is 0. */
     const i32 drop = last - exponent;
     const u64 whole = top | sticky, kept = whole >> (drop - 1) >> 1;
     const u64 more = whole + (((u64)1 << (drop - 1)) - 1) + (kept & 1);

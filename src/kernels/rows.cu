@@ -1,30 +1,32 @@
 /*
- * rows - reductions of rows, and segments, whose elements lie side by side (parts.h), compiled for one type and one
- * kind of state: sums and means; with LIFT_MAGNITUDE, LIFT_SQUARE or LIFT_MOMENTS sums of magnitudes, of squares, or of
- * elements and of squares, of which norms and variances are made; the least and the greatest element, or with INDEXED
- * the index of one of them.
+ * rows - reductions of rows, and segments, whose elements lie side by side (parts.h).
  *
- * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier, but for rows of one
- * length that are long or not many: those are for teams of a block's warps (`block_rows`). Of a row that
- * pieces cut, each leaves its state on an edge; `join_rows` merges these. Offsets of short segments are checked by the
- * warp that uses them: it uses no offset that it has not found to lie inside and not to fall; and every offset is
- * checked by some warp, whatever the others are.
+ * The file is compiled for one type and one kind of state: sums and means; with LIFT_MAGNITUDE, LIFT_SQUARE or
+ * LIFT_MOMENTS sums of magnitudes, of squares, or of elements and of squares, for norms and variances; the least and
+ * the greatest element, or with INDEXED the index of one of them.
  *
- * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes has a row, as long as the piece's mean row asks for,
- * and its lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once. Lanes merge what they
- * know by shuffles, in t steps for a team of 2^t. The warp takes WARP rows at a time, one after the other in each team,
- * so that each lane has one row's state in the end: the results of WARP rows are worked out, and written, at once. A
- * row that is far longer than others is for the whole warp.
+ * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier, except in
+ * `block_rows`, where teams of a block's warps take rows of one length that are long or not many. Of a row that is
+ * cut, each piece leaves the state of its part on an edge, and `join_rows` merges these. Offsets of short segments
+ * are checked by the warp that uses them. It uses an offset only if that lies inside the array and does not fall.
+ * Every offset is checked by some warp, even if others are wrong.
  *
- * Short rows. Their elements, wherever they begin and end, come as whole packs by copies to the warp's stage in shared
- * memory (copies.h), as many rows as fit there, all on their way at once; a row that does not begin at a multiple of 16
- * bytes costs no more there. Offsets come there, too: those of the next rows while the elements of these are on their
- * way. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of one pack a lane takes
- * several at a time. Rows of one length, of few elements, have a kernel of their own, without pieces.
+ * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes takes a row; the longer the piece's mean row is, the
+ * more lanes has a team. Its lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once.
+ * Lanes merge their states by shuffles, in t steps for a team of 2^t. The warp takes WARP rows at a time, one after
+ * the other in each team, so that each lane has one row's state in the end. The results of WARP rows are then
+ * computed, and written, at once. A row that is far longer than others is taken by the whole warp.
+ *
+ * Short rows. As many rows as fit are copied to the warp's stage in shared memory (copies.h), all on their way at
+ * once. They are copied as whole packs, so that a row that does not begin at a multiple of 16 bytes costs no more.
+ * Offsets are copied there, too: those of the next rows while the elements of the current ones are on their way. Each
+ * row then has a lane to itself or, if it is longer, a team of lanes. A lane takes several rows of one pack at a
+ * time. Short rows of one length have a kernel of their own, without pieces (`few_rows`).
  *
  * Sums of floats take precision levels, from cheap to exact (state/float_sum.h). A row whose sum a double-double does not
- * hold is left to `fold` (parts.cu); or, if rows of short floats are not cut, its warp adds it again
- * (schedule/lost_sums.h), and no `fold` follows. Cut rows of f64 are merged as quad-doubles then.
+ * hold is left to `fold` (parts.cu). But if rows of short floats are not cut, the warp adds such a row again
+ * (schedule/lost_sums.h), and no `fold` follows. Cut rows of f64 that a double-double does not hold are merged as
+ * quad-doubles.
  *
  * Indices. An element has an order-preserving key, or its complement for argmin; all NaNs have the
  * highest key. The result is the first element with the highest key.
@@ -58,7 +60,7 @@
 
 BEGINS_EARLY
 
-/* The state, and what it needs to know. */
+/* The state, and the parameters of its header. */
 #define VALUES lower_plan
 #if defined(OP_SUM) && defined(FAST)
 #define FAST_REAL  real
@@ -96,7 +98,7 @@ INLINED void add(batch *k, element e, u32 at, u32 inside) {
 
 #include "state/end_batches.h"
 #endif
-#if !defined(HAS_ONE_FLOAT_SUM) /* one precision is all that there is */
+#if !defined(HAS_ONE_FLOAT_SUM) /* states with a single precision level */
 #define HAS_ONE_FLOAT_SUM 0
 #define HAS_PLAIN         0
 #define HAS_COMPENSATED   0
@@ -150,8 +152,9 @@ INLINED u32 has_good_bounds(const GLOBAL u8 *offsets, GLOBAL u64 *work, const pa
     return from->row <= last;
 }
 
-/* Returns the state of the n elements from s on, which a team of 2^t lanes takes; they lie `off` further on in memory. Sums
- * on an edge are not approximate. */
+/* Returns the state of the n elements from s on, which lie `off` further on in memory; a team of 2^t lanes takes
+ * them. `shorts`: the piece's rows are mostly short. *precision and *strikes are those of add_part(). The state of a
+ * part for an edge (`is_edge`) is not approximate; sums of f64 with squares may be rough there (add_edge()). */
 #if HAS_SQUARES
 INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u32 is_edge,
                            u32 shorts, u32 *precision, u32 *strikes) {
@@ -190,7 +193,7 @@ typedef struct piece_rows {
     u32 team;           /* log2 of the lanes of a team, which reduces a row */
     u32 turn;           /* which of its lanes' rows each team is at */
     u32 late, late_one; /* the lanes whose rows are for the whole warp; the one that it is at */
-    u32 trials;         /* turns: few first, to see whether approximate sums decide */
+    u32 trials;         /* turns until results are written: few at first, to try near sums */
     u32 precision, back, strikes; /* as in levels.h */
     state kept;                   /* of the lane's own row */
 } piece_rows;
@@ -236,7 +239,8 @@ INLINED u32 take_rows(piece_rows *r, const GLOBAL u8 *offsets, GLOBAL u64 *work,
     return 1;
 }
 
-/* Returns the row of each team's next turn; or for all lanes the next row that is late. */
+/* For GROUP, returns the row of each team's next turn, or no elements if that row is late: far longer than others.
+ * For LATE, returns the next late row to all lanes. */
 INLINED team_range next_range(piece_rows *r, const parts_plan *p, u32 job) {
     const u32 lane = threadIdx.x % WARP;
     team_range a = {0, 0, 0, WARP_LOG};
@@ -259,7 +263,8 @@ INLINED team_range next_range(piece_rows *r, const parts_plan *p, u32 job) {
     return a;
 }
 
-/* Returns the part in the piece of the row that began before it, or of that which ends behind it. */
+/* Returns the range of a cut row that lies in the piece: of the row that began before the piece (HEAD), or of the row
+ * that ends behind it (TAIL). `next` is where the piece's first whole row begins. */
 INLINED team_range edge_range(const GLOBAL u8 *offsets, const parts_plan *p, u32 job,
                               const bound *from, const bound *until, u64 next, u32 checks) {
     team_range a = {0, 0, 0, WARP_LOG};
@@ -276,8 +281,8 @@ INLINED team_range edge_range(const GLOBAL u8 *offsets, const parts_plan *p, u32
     return a;
 }
 
-/* Goes on to the teams' next turn or, after the last one, writes the results of the lanes' rows; those that are not
- * determined come once more. Returns the next job. */
+/* Goes on to the teams' next turn or, after the last one, writes the results of the lanes' rows. Rows whose sums do
+ * not determine the result are reduced again. Returns the next job. */
 INLINED u32 put_rows(piece_rows *r, aligned_elements at, GLOBAL u64 *work, GLOBAL u8 *out,
                      const parts_plan *p, u32 shorts) {
     r->turn++;
@@ -386,8 +391,8 @@ KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOB
     reduce_piece(x, offsets, work, out, &plan, 0, 0);
 }
 
-/* Returns to all lanes the state of a warp's part of a row: of n elements from s on, which lie `off` further on in memory. It
- * is near if `is_near`; else *precision and *strikes are those of add_part(). */
+/* Returns to all lanes the state of a warp's part of a row: of n elements from s on, which lie `off` further on in
+ * memory. The state is a near sum if `is_near`; else *precision and *strikes are those of add_part(). */
 INLINED state reduce_part(aligned_elements at, u64 s, u64 off, u32 n, u32 is_near, u32 *precision,
                           u32 *strikes) {
 #if HAS_SQUARES
@@ -399,7 +404,7 @@ INLINED state reduce_part(aligned_elements at, u64 s, u64 off, u32 n, u32 is_nea
     return reduce_range(at, s, off, n, WARP_LOG, 1, 0, precision, strikes);
 }
 
-/* Returns two states together; `are_near` says whether both are. */
+/* Returns the merged state of a and b; `are_near`: both are near sums. */
 INLINED state merge_parts(state a, state b, u32 are_near) {
 #if HAS_SQUARES
     if (are_near) return merge_near(a, b);
@@ -449,8 +454,8 @@ INLINED u32 put_block(aligned_elements at, GLOBAL u64 *work, GLOBAL u8 *out, con
     return HAS_SQUARES ? warp_votes(failed) != 0 : 0;
 }
 
-/* Rows of one length, a team of a block's warps for each. While one warp writes results the others go on: they write
- * their next states beside those that it reads. */
+/* Reduces rows of one length; a team of a block's warps takes each row. While one warp writes results from one half
+ * of of_warp[], the others go on, and write their next states to the other half. */
 KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                   const GRID_CONSTANT parts_plan plan) {
     __shared__ state of_warp[2][WARPS];
@@ -482,12 +487,12 @@ KERNEL block_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
             failed = 0;
         turn++;
         trials -= failed;
-        is_near = !failed && trials > 0; /* or the same rows again */
+        is_near = !failed && trials > 0; /* a failure: the same rows again, by exact sums */
         if (!failed) first += (u64)gridDim.x * t.at_once;
     }
 }
 
-/* As rows(), where rows are mostly short: the registers that these need would slow down other rows. */
+/* Does what rows() does, for rows that are mostly short. The registers that these need would slow down other rows. */
 #if defined(LIFT_SQUARE)
 #undef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
@@ -500,8 +505,8 @@ KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
 }
 
 #if HAS_ONE_WAY
-/* Rows of one length, two packs or less: each warp reduces a tile of rows at a time, and has the next tile prefetched
- * meanwhile. */
+/* Reduces rows of one length, of two packs or less. Each warp reduces a tile of rows at a time, while the next tile
+ * is copied to the other half of its stage. */
 #undef BLOCKS_A_UNIT
 #define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
 KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
@@ -542,7 +547,7 @@ KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
 #endif
 
 /* A thread looks at a piece, and merges the states of a row that begins in it and ends in a later one. A row of more
- * than ALONE pieces is left to a warp, and one of more than a warp's to all threads of the block. */
+ * than ALONE pieces is left to a warp, and one of more than OF_A_WARP pieces to all threads of the block. */
 #define ALONE     (2 * JOINED)
 #define OF_A_WARP (2 * JOINED * WARP)
 #if JOINS_QUAD_DOUBLES

@@ -84,7 +84,7 @@ PURE double double_of(const terms_plan *p, u32 bits) {
     return (double)float_from(half_bits_widened(bits));
 }
 
-/* Returns 1 where the sum is another from here on. */
+/* Adds a term to *r. Returns 1 if the double-double cannot hold the sum, which is then lost. */
 PURE u32 take_term(const terms_plan *p, running *r, u32 bits) {
     return pair_add(double_of(p, bits), &r->s, &r->e) != 0;
 }
@@ -145,7 +145,7 @@ __device__ u32 value_at(const terms_plan *p, const shared_terms_plan *r, u64 i) 
     return lost ? value_by_digits(p, r, i) : bits;
 }
 
-/* 16 bytes, how many elements these are at most, and how many ranks' are read at once. */
+/* A pack is 16 bytes, of PACK_MOST elements at most. A thread loads the packs of PACK_TOGETHER ranks at once. */
 typedef union pack {
     uint4 all;
     u32 word[4];

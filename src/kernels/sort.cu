@@ -1,25 +1,28 @@
 /*
- * sort - brings elements into the order of their groups' ids: those of equal ids stay in their order, and what is masked
- * or of no group is left out. Carried along are elements of one array or two, or only the elements' numbers (sort.h).
+ * sort - a stable radix sort of elements by their groups' ids.
  *
- * Ids are sorted by a digit at a time, the lowest first, in passes of three launches. Workers have equal shares of the
- * places before the pass, in their order. count: each worker counts its share's digits. scan: the counts of each digit
- * become the sums of those before each, and a total. scatter: what comes before a digit in all shares, and before it in
- * the shares before, is where the worker's first element with that digit goes.
+ * What is masked or of no group is left out. The sort carries along elements of one array or two, or only the
+ * elements' numbers (sort.h).
  *
- * Where blocks can hold barriers in loops, a worker is a block. It takes its share in tiles, brings each into order in
- * shared memory, and writes it from there: places side by side go to places side by side in each digit's stretch. A
- * warp's lanes find by votes which of them have equal digits, so that each lane knows its place among these; counts a
- * warp of each digit say what comes before the warp's.
+ * Each pass sorts by one digit of the ids, the lowest digit first, by three launches. Workers have equal shares of
+ * the places before the pass, in their order. count: each worker counts its share's digits. scan: turns the counts of
+ * each digit into the sums over all workers before, and a total. scatter: moves the elements. A worker's first
+ * element with some digit goes behind all elements with a lower digit, and behind those with the same digit in the
+ * shares of the workers before.
  *
- * keys: before the first pass, the ids of elements as numbers of 32 bits, where they have fewer bits, or where there is a
- * mask. Ids of 64 bits are read as they are.
+ * Where blocks can hold barriers in loops, a worker is a block. It takes its share in tiles, sorts each in shared
+ * memory, and writes it from there, so that neighbouring places are written together in each digit's stretch. A
+ * warp's lanes find by votes which of them have equal digits, so that each lane knows its place among these. The
+ * counts of each digit by each warp show how many keys come before the warp's.
+ *
+ * keys: before the first pass, writes the ids of elements as numbers of 32 bits, where they have fewer bits, or where
+ * there is a mask. Other ids are read as they are.
  *
  * Elsewhere a worker is a thread, which moves its elements one after another.
  */
 #define BLOCKS_A_UNIT SORT_BLOCKS_A_UNIT
 #define OP_OR
-#define TYPE_U64 /* what the headers call an element; here its type is the plan's */
+#define TYPE_U64 /* the headers need an element type; the plan has the real one */
 #include "tuning.h"
 
 #include "operators.h"
@@ -44,14 +47,14 @@
 
 BEGINS_EARLY
 
-/* Lanes of a warp of the block. */
+/* The number of threads that a warp of the block has. */
 #if BLOCK % WARP == 0
 #define LANES(warp) WARP
 #else
 #define LANES(warp) (BLOCK - (warp)*WARP < WARP ? BLOCK - (warp)*WARP : WARP)
 #endif
 #define NO_KEY   (~0u) /* of elements that are left out; no group has it */
-#define NO_PLACE (~0u) /* in a tile */
+#define NO_PLACE (~0u) /* the place in a tile of what is left out */
 
 /* Returns the number of places before a pass. */
 __device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, const sort_plan *s) {
@@ -67,8 +70,8 @@ __device__ u32 is_hidden(const GLOBAL u8 *mask, const parts_plan *p, u64 i) {
     return 1;
 }
 
-/* Returns the id of element i of the axis, or NO_KEY where it is of no group. The mask of one vector hides elements; that
- * of several only excuses an id that lies outside. */
+/* Returns the id of element i of the axis, or NO_KEY if it is of no group, or masked. With several vectors, a mask
+ * only matters for an id that lies outside: it is no error if the mask hides element i in all vectors. */
 __device__ u32 key_of_id(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
                          const parts_plan *p, u64 i, u32 most) {
     const u64 id = id_of(ids, p, i);
@@ -79,7 +82,8 @@ __device__ u32 key_of_id(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64
     return NO_KEY;
 }
 
-/* Writes the keys of all elements: of the axis their groups', or of all rows 0 where the mask shows them. */
+/* Writes the keys of all elements: the ids of those along the axis; or, if the sort compacts, 0 for each element of
+ * the rows that the mask shows. */
 KERNEL keys(const GLOBAL u8 *ids, const GLOBAL u8 *mask, const GLOBAL u8 *offsets, GLOBAL u64 *work,
             const parts_plan plan, const sort_plan sort) {
     wait_for_earlier();
@@ -160,8 +164,8 @@ INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
     return before;
 }
 
-/* Turns a digit's counts, one a worker, into the sums of those before each, and writes their total; by a block for each
- * digit. */
+/* Replaces a digit's counts, one for each worker, by the sums of the counts of the workers before, and writes their
+ * total. A block takes a digit. */
 KERNEL scan(GLOBAL u64 *work, u64 workers, const sort_plan plan) {
     __shared__ u64 part[ROW * ROWS + ROWS];
     wait_for_earlier();
@@ -268,7 +272,7 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 #define WARPS  ((BLOCK + WARP - 1) / WARP)
 #define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
 
-/* Returns the tiles of a worker's share, whose numbers begin at blockIdx.x times this. */
+/* Returns the number of tiles in a worker's share. The share of block b begins with tile b times that number. */
 PURE u64 tiles_of(u64 n, u64 workers) {
     return ((n + TILE - 1) / TILE + workers - 1) / workers;
 }
@@ -278,8 +282,8 @@ PURE u32 places_left(u64 n, u64 first) {
     return first >= n ? 0 : n - first < TILE ? (u32)(n - first) : TILE;
 }
 
-/* Loads the keys at places first, first + step, first + 2 * step, ... of a tile, as far as they are below n; NO_KEY where
- * something is left out, and behind them. */
+/* Loads the keys at places first, first + step, first + 2 * step, ... of a tile. A key is NO_KEY if its element is
+ * left out, or its place is not below n. */
 INLINED void load_keys(const GLOBAL u8 *keys, const sort_plan *s, u64 n, u64 first, u32 step,
                        u32 *key) {
     const u32 many = places_left(n, first);
@@ -331,7 +335,8 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
         work[sort.counts + (u64)d * gridDim.x + blockIdx.x] = tally[d];
 }
 
-/* Of the lanes of a warp which have the same digit and a key: *before of them come before this one, *all are all. */
+/* Counts the lanes of the warp that have a key (`is_there`) with this lane's digit: *before of those before this
+ * lane, *all of all. A digit has `bits` bits. */
 #if HAS_BALLOT && BLOCK % WARP == 0
 #define SYNC_WARP() __syncwarp()
 #define VOTES       1
@@ -340,7 +345,7 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
     u32 peers = __ballot_sync(FULL_WARP, is_there);
     UNROLL
     for (u32 b = 0; b < SORT_TILE_BITS; b++) {
-        if ((b == 5 || b == 7) && b >= bits) break; /* (a test of each bit takes longer) */
+        if ((b == 5 || b == 7) && b >= bits) break; /* a test at every bit takes longer */
         const u32 has = digit >> b & 1, others = __ballot_sync(FULL_WARP, has);
         peers &= has ? others : ~others;
     }
@@ -366,8 +371,8 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
 }
 #endif
 
-/* Sets place[k] to where the share's first element with the thread's k-th digit goes. Block 0 notes where groups begin, if
- * they are digits, and the number of elements. */
+/* Sets place[k] to where the share's first element with the thread's k-th digit goes. Block 0 also writes the number
+ * of elements, and, if one pass sorts by whole ids (s->starts), where groups begin. */
 INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan *s, u64 *place,
                          SHARED u64 *part) {
     const u32 digits = 1u << s->bits;
@@ -395,8 +400,8 @@ INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan 
     }
 }
 
-/* Sets at[k] to how many keys with the digit of the lane's k-th one come before it in the warp's part of the tile. `counts`,
- * the warp's own of each digit, become those of the whole part. */
+/* Sets at[k] to how many keys of the same digit come before the lane's k-th key in the warp's part of the tile.
+ * counts[d] becomes the number of keys with digit d in that part. */
 INLINED void rank_keys(const sort_plan *s, const u32 *key, u32 lanes, SHARED u16 *counts,
                        SHARED u32 *votes, u32 *at) {
     for (u32 d = threadIdx.x % WARP; d < 1u << s->bits; d += lanes)
@@ -415,8 +420,8 @@ INLINED void rank_keys(const sort_plan *s, const u32 *key, u32 lanes, SHARED u16
     }
 }
 
-/* Turns the warps' counts of each digit into the places in the tile where each warp's keys with it begin. after[d] becomes
- * what is to be added to the place of a key with digit d for its destination, and place[] where those of the next tile go.
+/* Turns the warps' counts of each digit into the places in the tile where each warp's keys with that digit begin. A
+ * key with digit d at place i of the tile then goes to after[d] + i. place[] becomes where the next tile's keys go.
  * Returns the number of all keys. */
 INLINED u32 place_digits(SHARED u16 *counts, SHARED u64 *after, SHARED u64 *part, u32 digits,
                          u64 *place) {
@@ -453,8 +458,9 @@ INLINED u32 place_digits(SHARED u16 *counts, SHARED u64 *after, SHARED u64 *part
     return (u32)total;
 }
 
-/* Loads what array a carries, of `width` bits, for the lane's keys, which are at places first, first + step, ... before the
- * pass: of 64 bits the lower half and the upper one. */
+/* Loads what array a carries, of `width` bits, for the lane's keys, which are at places first, first + step, ...
+ * before the pass. low[] gets the lower 32 bits, high[] the upper 32 if `width` is 64. `index` is that of the
+ * caller's first element. */
 INLINED void load_carried(const GLOBAL u8 *x, const GLOBAL u64 *work, const sort_plan *s, u32 a,
                           u32 width, i64 index, u64 first, u32 step, const u32 *at, u32 *low,
                           u32 *high) {
@@ -497,7 +503,7 @@ INLINED void exchange_words(SHARED u32 *space, const u32 *at, u32 many, u32 *own
         if (i < many) ((GLOBAL type *)(out))[after[digit[k]] + i] = (own);                         \
     }
 
-/* Writes what array a carries, of `many` keys, to the places after the pass; digit[k] as above. */
+/* Writes what array a carries for `many` keys to the places after the pass; digit[k] as in WRITE_WORDS(). */
 INLINED void write_carried(GLOBAL u64 *work, const sort_plan *s, u32 a, u32 width, const u32 *at,
                            u32 many, SHARED u32 *space, const SHARED u64 *after, const u32 *digit,
                            u32 *low, u32 *high) {

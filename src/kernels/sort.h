@@ -25,13 +25,13 @@ typedef struct sort_plan {
     u64 counts; /* the word of the workspace where counts begin: those of a digit side by side */
     u64 totals; /* the word of the workspace where the digits' totals begin */
     u64 keys,
-        keys_to; /* the words where ids lie before this pass and after it; 0: the caller's; nowhere */
-    u64 from[2], to[2]; /* the same of what is carried along; the caller's before pass 0 */
+        keys_to; /* the words where ids lie before and after this pass; 0: the caller's; not written */
+    u64 from[2], to[2]; /* the words where carried arrays lie; the caller's before pass 0 */
     u64 starts;         /* the word that gets where groups begin, where one pass is all; 0: none */
     u32 pass, shift, bits;
     u32 most;     /* ids from this on are of no group, or masked */
-    u32 wide_ids; /* those before this pass are the caller's, and have 64 bits, not 32 */
-    u32 compacts; /* there are no ids: what a mask shows comes side by side */
+    u32 wide_ids; /* ids before this pass are the caller's, and have 64 bits, not 32 */
+    u32 compacts; /* there are no ids: elements that a mask shows are brought side by side */
     u32 arrays;   /* how many arrays of elements are carried along; 0: the elements' numbers are */
     u32 width;    /* bits of what is carried */
 } sort_plan;

@@ -5,10 +5,11 @@
  * in such a number decides, and what lies below it matters only between equal ones. The others get their turn when the
  * word has been shifted up by an element, and by two, and so on: as many streams as elements in a number.
  *
- * Integers are compared as such. Floats are signs and magnitudes, so three comparisons tell their extremes: of numbers
- * with a sign the greatest is the greatest float, if that has none; without one the greatest is the least float, if
- * that has one; and where no float, or each, has a sign, the least number without one is the least, or the greatest,
- * float.
+ * Integers are compared as such. Floats are signs and magnitudes, so their extremes follow from three comparisons of
+ * their bits as integers:
+ *   - The greatest signed integer is the greatest float, unless its sign bit is set.
+ *   - The greatest unsigned integer is the least float, if its sign bit is set.
+ *   - The least unsigned integer is the greatest float if all sign bits are set, and the least float if none is.
  *
  * Before including this header, include grid.h, and define KEY_BITS, the bits of a key.
  */
@@ -38,7 +39,7 @@ PURE stream_ends ends_of(const tile *t) {
     return e;
 }
 
-/* The bits of the highest element in a word's one number, or, of two, in the one that `end` picks. */
+/* The bits of the highest element in a word that is one number; of two numbers, in the one that `end` picks. */
 #define END_OF(end, w)    (UPPER_HALF(end, w) >> (16 - KEY_BITS))
 #define IS_NEGATIVE(bits) ((bits) >> (KEY_BITS - 1))
 

@@ -7,8 +7,8 @@
  * these words counts the additions as well: the block that finds all others counted knows the word's total at once, and
  * nothing has to be written, waited for and read again. The last block rounds. A block whose first tiles do not fit
  * that window has one of its own, and its totals go to its superaccumulator. An array of one tile has a kernel of its
- * own, `alone`. What has gone to superaccumulators meets limb by limb in the launch's head; so does everything where no
- * value is asked for (request.h).
+ * own, `alone`. Superaccumulators are added up limb by limb in the launch's head. Where no value is asked for
+ * (request.h), all totals go there.
  *
  * With IN_FLOATS no operation on squares is one on doubles (lift.h, chains.h).
  *
@@ -32,17 +32,18 @@
 /* ---- A block's total in fields ------------------------------------------------------------------ */
 
 /* A level's total is cut into fields of FIELD_BITS bits, of which the highest has all that is above, with the sign.
- * Behind the fields of all levels there is a word more: how many warps have seen a term that is not -0, and, from bit
- * WARPS_LIMBED on, how many have seen something go to the superaccumulator. As numbers that blocks add up these are 1,
- * and 2^MANY.
+ * Behind the fields of all levels there is a word more: how many threads have seen a term that is not -0, and, from
+ * bit THREADS_LIMBED on, how many have seen something go to the superaccumulator. In the numbers that blocks add up, a
+ * block with such a thread counts 1, or 2^MANY (number_of_word()).
  *
- * Bounds. The lower fields of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most
- * 2^22 units each, or 2^51 of doubles: the highest field is below 2^31 in magnitude. */
+ * Bounds. Lower fields: the block's threads make less than BLOCK * 2^FIELD_BITS <= 2^32. Highest fields: a block has
+ * fewer than 2^28 elements of at most 2^22 units each, or 2^51 of doubles. They make less than 2^50 or 2^79, of which
+ * the highest field has the bits from 24 or 48 on, at least: less than 2^31 in magnitude. */
 #define FIELD_BITS     (BLOCK > 256 ? 22u : 24u)
 #define FIELDS_A_LEVEL ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* fields of a level */
 #define FIELDS         (FIELDS_A_LEVEL * LEVELS)
 #define GRID_WORDS     (FIELDS + 1) /* the counting words: request.h */
-#define WARPS_LIMBED   16
+#define THREADS_LIMBED 16
 #define MANY           24
 #if GRID_WORDS > SUM_GRID_WORDS
 #error "request.h"
@@ -73,7 +74,8 @@ PURE i32 field_exponent(i32 exponent, u32 i) {
 /* Returns word i of a thread's words, which blocks add up: its fields, and then its notes. */
 PURE u32 word_of(const u64 *record, u32 i) {
     if (i < FIELDS) return field_of(record, i);
-    return (u32)(record[SEEN] & SEEN_MIXED) | (record[SEEN] & SEEN_LIMBS ? 1u << WARPS_LIMBED : 0);
+    return (u32)(record[SEEN] & SEEN_MIXED) |
+           (record[SEEN] & SEEN_LIMBS ? 1u << THREADS_LIMBED : 0);
 }
 
 /* A block's words in shared memory: a row of them for each warp where a warp's lanes can be added up at once, else one
@@ -112,8 +114,8 @@ INLINED u32 block_word(const SHARED u32 *words, u32 i) {
  * some term is not -0, and 2^MANY more if the superaccumulator has terms. */
 PURE i64 number_of_word(u32 w, u32 i) {
     if (i == FIELDS)
-        return (i64)((w & ((1u << WARPS_LIMBED) - 1)) != 0) +
-               (i64)(w >> WARPS_LIMBED ? 1u << MANY : 0);
+        return (i64)((w & ((1u << THREADS_LIMBED) - 1)) != 0) +
+               (i64)(w >> THREADS_LIMBED ? 1u << MANY : 0);
     return IS_HIGHEST(i) ? (i64)(i32)w : (i64)w;
 }
 
@@ -127,7 +129,8 @@ PURE i64 number_of_word(u32 w, u32 i) {
  * has a total below 2^62, and with what the level below it carries below 2^63. */
 #define TOTAL_BITS                                                                                 \
     (LEVELS * LEVELS_APART) /* bits of a total: LEVELS_APART for the digit of each level */
-/* Bits of a total above these, with the sign: at most, and at most with a single block. */
+/* The most bits that a total has above TOTAL_BITS, with the sign: MANY_BITS for any grid, FEW_BITS for a single
+ * block. */
 #define MANY_BITS   (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)
 #define FEW_BITS    (17 + MANTISSA - LEVELS_APART)
 #define TOTAL_WORDS ((TOTAL_BITS + MANY_BITS + 63) / 64)
@@ -190,10 +193,9 @@ INLINED u64 round_fields(const SHARED u64 *total, i32 window_exponent, u32 bits_
     for (u32 k = LEVELS; k-- > 0;)
         digit[k] = level_digit(total, k, &carry);
 #if defined(TYPE_F64) && LEVELS == 2
-    /* Where the total is an integer `first` of 61 bits, of 2^LEVELS_APART units each, and as many
-     * units more as the last level's digit says, and the result is a normal f64, the hardware
-     * rounds it: it adds both, if the first is a double, too; else it rounds the first with a bit
-     * more, which says whether the digit is 0. */
+    /* The total is first * 2^LEVELS_APART + digit[1] units. If `first` has 61 bits at most, and the result is a
+     * normal f64, the hardware rounds it. If `first` is a double, one fused operation adds both terms. Else `first`
+     * is rounded with one more bit, which says whether digit[1] is 0. */
     const i64 first = (i64)((u64)carry << LEVELS_APART | digit[0]);
     if (f.mantissa == 52 && (carry + 256) >> 9 == 0) {
         const double rounded = (first + ((i64)1 << 53)) >> 54 == 0
@@ -271,7 +273,7 @@ INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHAR
 
 /* ---- The grid's sum ------------------------------------------------------------------------------ */
 
-/* A word that counts: the number of blocks that have added to it in its low bits, their sum above. */
+/* A counting word has the number of blocks that have added to it in its COUNT_BITS low bits, and their sum above. */
 #define COUNT_BITS 16
 #define COUNT_MASK (((u64)1 << COUNT_BITS) - 1)
 
@@ -300,9 +302,9 @@ INLINED u32 add_to_grid(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBA
     return *last;
 }
 
-/* Whether a block tries its first tiles with the common window, and takes a window of its own where these do not fit.
- * For bf16 and in chains, where tiles have the most elements, the registers do not suffice: there each thread changes
- * its window by itself, as it does for later tiles. */
+/* TRIES_FIRST is 1 if a block tries its first tiles with the common window, and takes a window of its own where these
+ * do not fit. For bf16 and in chains, where tiles have the most elements, the registers do not suffice for that.
+ * There each thread changes its window by itself, as it does for later tiles. */
 #if defined(TYPE_BF16) || CHAINED
 #define TRIES_FIRST 0
 #else
@@ -338,9 +340,9 @@ INLINED window common_window(u32 most, SHARED u64 *warps, SHARED u64 *exchange) 
 }
 
 #if TRIES_FIRST
-/* Tries the threads' first tiles with the common window. Returns 0 where that fits all of them, which are added then; else
- * not 0, and *mine becomes the block's own window, and nothing has been added. `unfit` is 0 before. All threads of the
- * block call this. */
+/* Tries the threads' first tiles with the common window, *mine. If it fits all of them, adds them and returns 0.
+ * Otherwise adds nothing, makes *mine the block's own window, and returns not 0. *unfit is 0 before. All threads of
+ * the block call this. */
 INLINED u32 try_first_tile(const input *t, window *mine, adder *a, u64 *record, SHARED u32 *unfit,
                            SHARED u64 *warps, SHARED u64 *exchange) {
     const window common = *mine;
@@ -372,8 +374,9 @@ INLINED u32 try_first_tile(const input *t, window *mine, adder *a, u64 *record, 
 }
 #endif
 
-/* Adds to the array's superaccumulator, in the head, what is in the block's; and the block's fields, too, where these go
- * `elsewhere` than to the counting words. `used`: something is in the block's. All threads call this. */
+/* Adds the block's superaccumulator to the array's, which is in the head; and the block's fields, too, where these go
+ * `elsewhere` than to the counting words. `used`: the block's superaccumulator or its lanes' sums have terms. All
+ * threads call this. */
 INLINED void deliver_block(u32 used, u32 elsewhere, u32 request, i32 exponent,
                            SHARED u32 *lane_sums, SHARED u64 *limbs, const SHARED u32 *words,
                            GLOBAL u64 *head) {
@@ -454,7 +457,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
         add_tile(&t, &a, i, record, limbs, lane_sums);
     }
 
-    let_next_begin(); /* not before: its blocks would lie in the way of what is read */
+    let_next_begin(); /* not earlier: the next launch's blocks would compete with this one's reads */
     if (a.window.exponent != mine.exponent) flush(record, a.window.exponent, limbs);
     if (own) record[SEEN] |= SEEN_LIMBS;
     if (record[SEEN] & SEEN_LIMBS) atomicAdd(&limbed, 1u);
@@ -534,7 +537,8 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
         words[i] = 0;
 #endif
     const u32 highest = block_most(largest_alone(&t, packs), warps, exchange);
-    /* A chain adds up a tile's terms before its level is read: twice the room, where the largest term chooses the window. */
+    /* A chain adds up a tile's terms before its level is read, so that a window that the largest term chooses needs
+     * twice the room. */
     const u32 more = (u32)(CHAINED && !FLOAT_SQUARES) << (MANTISSA - below) % 32;
     const window w = choose_window((raw)(highest + more) << below);
     UNROLL

@@ -1,10 +1,12 @@
 /*
- * terms - arrays that are added up over ranks, element by element (terms.h), on a device: from elements to bounds of
- * blocks, to words, and from words that have been added up to values.
+ * terms - arrays that are added up over ranks, element by element (terms.h), on a device.
  *
- * bounds, words, values: a team of threads - a warp, or all of a smaller block - takes a block of elements (terms.h) at
- * a time. rows, offsets: a block of threads finds how many spare rows a chunk of TERMS_CHUNK blocks of elements needs,
- * and then, from what the chunks before it need, where each block's begin.
+ * bounds: finds the bounds of blocks of elements. words: turns elements into words. values: turns words that have
+ * been added up into values. In all three a team of threads - a warp, or all of a smaller block - takes a block of
+ * elements (terms.h) at a time.
+ *
+ * rows, offsets: a block of threads takes a chunk of TERMS_CHUNK blocks of elements. `rows` counts the spare rows
+ * that the chunk needs. `offsets` finds where each block's spare rows begin, from the counts of the chunks before.
  */
 #include "tuning.h"
 
@@ -99,7 +101,7 @@ KERNEL bounds(const GLOBAL u8 *x, const terms_plan plan, GLOBAL i32 *out) {
             const u64 end = pairs ? r.start + TERMS_BLOCK / 2 : r.end;
             for (u64 i = r.start + MY_PLACE; i < end; i += TOGETHER * TEAM) {
                 u32 bits[TOGETHER];
-                for (u32 k = 0; k < TOGETHER; k++) { /* a zero bounds nothing */
+                for (u32 k = 0; k < TOGETHER; k++) { /* a zero changes no bounds */
                     const u64 at = i + k * TEAM;
                     bits[k] = pairs      ? ((const GLOBAL u32 *)(x + 2 * r.start))[at - r.start]
                               : at < end ? element_at(x, plan.element, at)

@@ -23,7 +23,7 @@
 #define TERMS_BLOCK 512u
 #define TERMS_NONE  (-(1 << 20)) /* a bound of no elements: below all others */
 
-/* The bounds of a block: the exponent above all bits, the lowest bit's with its sign turned, and notes. */
+/* The bounds of a block: the exponent above all bits, the lowest bit's negated exponent, and notes. */
 enum { BOUND_TOP, BOUND_LOW, BOUND_NOTES, BOUND_WORDS };
 enum { NOTES_NONE, NOTES_ZERO, NOTES_SPECIAL };
 
@@ -80,7 +80,7 @@ PURE u64 terms_block_of(const terms_plan *p, u64 element) {
     return p->sharded + (element - p->in_shards) / TERMS_BLOCK;
 }
 
-/* The device finds where each block's rows of words begin for so many blocks at a time. */
+/* Blocks for which the device finds at a time where their rows of words begin. */
 #define TERMS_CHUNK 1024u
 PURE u64 terms_chunks(const terms_plan *p) {
     return p->blocks / TERMS_CHUNK + 1;

@@ -1,12 +1,12 @@
 /*
- * tree - the canonical tree (src/problem/tree.h): products of floats, and operators of the user's.
+ * tree - the canonical tree (src/problem/tree.h): products of floats, and users' operators.
  *
- * leaves: a warp a leaf, the warp's lanes being the tree's. nodes: a warp takes 32 neighbours of one level to one of
- * the fifth level above, or however many levels are asked for. part_leaves and part_nodes do the same for each row of a
- * reduction in parts. What is absent is skipped: a lane says whether it has a value by its number, since all that have
- * one come first.
+ * leaves: a warp evaluates a leaf; the warp's lanes are those of the tree. nodes: a warp takes 32 neighbours of one
+ * level, and combines them to one node five levels above, or to more nodes fewer levels above. part_leaves and
+ * part_nodes do the same for each row of a reduction in parts. Values that are absent are skipped. Lanes with a value
+ * come first, so a lane knows by its number whether it has one.
  *
- * A thread plays MINE lanes: one, or, where a block is a single thread, all 32, side by side.
+ * A thread does the work of MINE lanes: of one, or, where a block is a single thread, of all 32, side by side.
  *
  * A user's operator is a function user_combine(a, b) of two elements that the host puts before this
  * text, with USER_OPERATOR defined. ORDERED is defined where it does not commute.
@@ -105,7 +105,7 @@ __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word
     }
     combine_neighbours(v, (n + RUN - 1) / RUN, 5, exchange);
 #else
-#if BLOCK == 1 /* row by row: what compilers make vectors of */
+#if BLOCK == 1 /* row by row, so that compilers use vectors */
     for (u32 j = 0; j < MINE && j < n; j++)
         v[j] = VALUE(x[j]);
     u32 i = WARP;
@@ -134,7 +134,7 @@ PURE u64 value_of(word node, u32 request) {
 #endif
 }
 
-/* Makes values[to + i] leaf i. The caller asks for a value only if there is one leaf, or none: then
+/* Makes values[to + i] the value of leaf i. The caller asks for a value only if there is one leaf, or none: then
  * it is `identity`. */
 KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to, u64 identity,
               u32 request, GLOBAL u64 *result) {
@@ -157,8 +157,8 @@ KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to
     }
 }
 
-/* Makes values[to + i] the subtree over values[from + i * 2^levels ...), of `count` nodes in all;
- * levels <= 5. The caller asks for a value only if there is one such subtree: all. */
+/* Makes values[to + i] the value of the subtree over values[from + i * 2^levels ...), of `count` nodes in all; levels
+ * <= 5. The caller asks for a value only if there is one such subtree: all. */
 KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to, u32 request,
              GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];

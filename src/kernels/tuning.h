@@ -53,7 +53,7 @@
 #define CPU_TILES_A_BLOCK 8   /* at least */
 #define CPU_TILE          256 /* elements that a thread takes at a time; window.h allows no more */
 
-/* Whether kernels for blocks of so many threads have the shape for a CPU. */
+/* 1 if kernels for blocks of so many threads have the shape for a CPU. */
 #define CPU_SHAPED(block) ((block) == 1)
 
 #ifndef BLOCK
@@ -72,7 +72,7 @@
 
 #define ROOM 3 /* the least bits of a window above its largest number: window.h */
 
-/* After UNFIT_TILES tiles in a row that fit no window, a thread tries one for every UNFIT_TRIES-th only. */
+/* After UNFIT_TILES tiles in a row that fit no window, a thread tries one for every UNFIT_TRIES-th tile only. */
 #define UNFIT_TILES 3
 #define UNFIT_TRIES 16
 

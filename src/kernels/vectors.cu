@@ -3,15 +3,16 @@
  *
  * A team of neighbouring threads goes through the rows of its piece, which lie one behind another or where an order
  * says, a tile of some rows at a time. Each thread keeps states of its columns in registers (column_states.h). Where a
- * part ends, its states are lowered. Teams need nothing of each other. The teams of a warp only keep step, as lanes that
- * take turns would wait for memory one after another.
+ * part ends, its states are lowered. Teams are independent of each other. Only the teams of one warp keep step, as
+ * lanes that diverge would wait for memory one after another.
  *
- * While a thread adds a tile, the rows of the next two are copied to its ring buffer in shared memory (copies.h), and the
- * numbers of those behind them to one of the team. Threads of single columns have no rings: they begin all loads of a tile
- * at once, and other warps hide the latency, so such a tile has many rows.
+ * While a thread adds a tile, the rows of the next two are copied to its ring buffer in shared memory (copies.h), and
+ * the numbers of the rows behind those to a ring buffer of the team. Threads of single columns have no rings: they
+ * begin all loads of a tile at once, and other warps hide the latency, so such a tile has many rows.
  *
- * wide: a thread has VECTOR neighbouring columns. narrow: one. join_vectors: merges the states of parts that were cut,
- * and lowers them; it returns at once if none was. Parts of few edges are joined by a warp each, others by blocks.
+ * wide: each thread has VECTOR neighbouring columns. narrow: each thread has one column. join_vectors: merges the
+ * states of parts that were cut, and lowers them; it returns at once if none was. Parts of few edges are joined by a
+ * warp each, others by blocks.
  *
  * Results that a state does not determine are marked, and left to parts.cu, and so are indices of no elements.
  */
@@ -58,7 +59,8 @@
 
 BEGINS_EARLY
 
-/* Whether a condition holds for some lane of the warp; where lanes need not keep step, for this thread. */
+/* SOME_LANE() is 1 if a condition holds for some lane of the warp; on machines whose lanes need not keep step, for
+ * this thread. */
 #if HAS_BALLOT
 #define SOME_LANE(condition) __any_sync(FULL_WARP, condition)
 #else
@@ -76,7 +78,8 @@ PURE u32 places_before(u32 end, u32 place, u32 rows) {
     return left < rows ? left : rows;
 }
 
-/* Sets row_at[] to the numbers of `many` > 0 rows, from a place on, and of the last of these for each of `rows` behind it. */
+/* Sets row_at[0..rows) to the numbers of the rows at `place` and the places behind it. There are `many` > 0 rows; the
+ * last one's number is repeated for the rest. */
 INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 place, u32 many,
                          u32 rows, u32 *row_at) {
     UNROLL
@@ -87,8 +90,8 @@ INLINED void number_rows(const GLOBAL u64 *work, const vectors_plan *p, u32 plac
         row_at[k] = order_of(work, p)[row_at[k]];
 }
 
-/* Loads the units of the rows with these numbers, `there` of them, and the first one again for each other row. `at` is the
- * unit of row 0; `packed` as in load_unit(). */
+/* Loads the units of the `there` rows with the numbers row_at[], and the first one again for each other row of the
+ * tile. `at` is the unit of row 0; `packed` as in load_unit(). */
 INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vector, u32 rows,
                        u32 packed, const u32 *row_at, u32 there, tile_part *t) {
     const GLOBAL u8 *first = (const GLOBAL u8 *)at;
@@ -100,16 +103,17 @@ INLINED void load_tile(const GLOBAL element *at, const vectors_plan *p, u32 vect
     }
 }
 
-/* Slots of a ring of units of several columns: room for two tiles, with the numbers of twice as many rows. More are no
- * faster. Blocks that are too large for that, and machines without such copies, load each tile when they need it. */
+/* Slots of a thread's ring of units: room for two tiles, with the numbers of twice as many rows. More slots are no
+ * faster. There are none in blocks whose rings would be larger than RING_MOST, and on machines without such copies:
+ * threads then load each tile when they need it. */
 #define RING_MOST  (48u << 10) /* bytes of static shared memory */
 #define SLOTS_MOST (2 * TILE_ROWS)
 #define SLOTS                                                                                      \
     (COPIES_AHEAD && SLOTS_MOST * BLOCK * ((u32)sizeof(unit) + 8u) <= RING_MOST ? SLOTS_MOST : 0u)
 
-/* A thread's ring buffer of units of rows that are being copied or have arrived, and its team's of the numbers of rows behind
- * these. The row at place k has slot k % slots, its number k % (2 * slots). With 0 slots the thread loads each tile when it
- * needs it: for units of a few bytes that is faster than to copy them. */
+/* A thread's ring buffer of units of rows that are being copied or have arrived; and its team's ring buffer of the
+ * numbers of the rows behind those. The row at place k has slot k % slots; its number has slot k % (2 * slots). With
+ * 0 slots the thread loads each tile when it needs it: for units of a few bytes that is faster than to copy them. */
 typedef struct unit_ring {
     SHARED u8 *room;     /* the thread's own unit of slot 0 */
     SHARED u32 *numbers; /* the number of slot 0 */
@@ -123,8 +127,8 @@ PURE SHARED u32 *number_slot(const unit_ring *r, u32 place) {
     return r->numbers + place % (2 * r->slots) * BLOCK; /* rings of teams lie side by side */
 }
 
-/* Begins to copy to the ring, for k from `first` below `last` and below `many`, the row at place + k, whose number is
- * row_at[k], to its slot. `at` is the unit of row 0; `packed` as in load_unit(). */
+/* Begins to copy the rows at places place + k to their slots, for first <= k < last and k < many. row_at[k] is the
+ * row's number, `at` the unit of row 0; `packed` as in load_unit(). */
 INLINED void bring_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
                         u32 vector, u32 packed, const u32 *row_at, u32 place, u32 first, u32 last,
                         u32 many) {
@@ -150,8 +154,8 @@ INLINED void bring_numbers(const GLOBAL u64 *work, const vectors_plan *p, const 
         begin_copy((SHARED u8 *)number_slot(r, place + k), order_of(work, p) + place + k, 4);
 }
 
-/* Begins the copies of a piece's first rows to all slots, and of the numbers of as many behind these, a group a tile. The
- * numbers of the first ones are loaded together, as each load takes as long as all. */
+/* Begins to copy a piece's first rows to all slots, and the numbers of as many rows behind them. Each tile is a group
+ * of copies. The numbers of the first rows are loaded together, as one load takes as long as all. */
 INLINED void fill_ring(const GLOBAL element *at, const GLOBAL u64 *work, const vectors_plan *p,
                        const unit_ring *r, u32 vector, u32 rows, u32 packed, u32 place, u32 to) {
     u32 row_at[SLOTS_MOST];
@@ -166,9 +170,9 @@ INLINED void fill_ring(const GLOBAL element *at, const GLOBAL u64 *work, const v
     }
 }
 
-/* Waits for a tile's rows, and the numbers of those that are to be copied in their stead. All lanes of a warp call this. Each
- * tile ends a group of copies: of rows that come two tiles behind its own, and of numbers two tiles behind these. So the
- * last group has none that this tile needs. */
+/* Waits for a tile's rows, and for the numbers of the rows that will be copied to the tile's slots. All lanes of a
+ * warp call this. Each tile ends a group of copies: of rows that come two tiles behind it, and of numbers of rows
+ * that come four tiles behind it. So the tile needs nothing of the last group. */
 INLINED void wait_for_rows(const vectors_plan *p) {
     wait_for_copies(1);
 #if COPIES_AHEAD
@@ -176,8 +180,9 @@ INLINED void wait_for_rows(const vectors_plan *p) {
 #endif
 }
 
-/* Loads rows `first` to last - 1 of a tile from the ring: `there` of the tile's rows from a place on, and the last of them
- * again for each other. Then begins to copy `next` rows in the tile's stead. */
+/* Loads rows `first` to last - 1 of a tile from the ring. The tile has `there` rows, from `place` on; the last of
+ * them is loaded again for each other row. Then begins to copy rows to the slots of these rows, as far as their
+ * numbers in the tile are below `next`. */
 INLINED void take_rows(const GLOBAL element *at, const vectors_plan *p, const unit_ring *r,
                        u32 vector, u32 packed, u32 place, u32 there, u32 next, u32 first, u32 last,
                        tile_part *t) {
@@ -195,7 +200,7 @@ INLINED void take_rows(const GLOBAL element *at, const vectors_plan *p, const un
     bring_rows(at, p, r, vector, packed, row_at, place + r->slots, first, last, next);
 }
 
-/* Returns where rows from a place on are read again. */
+/* Returns the source from which rows from `place` on can be read again. */
 INLINED row_source source_of(const GLOBAL element *at, u32 place, const GLOBAL u64 *work,
                              const vectors_plan *p) {
     const GLOBAL u32 *order = order_of(work, p);
@@ -239,7 +244,7 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
     piece_place place = {(u32)part, (u32)part, (u32)start, (u32)from, (u32)from};
     if (part >= p->parts.count || (from == start && weight_at(start, origin, part) >= end))
         return place;
-    const u64 most = part + p->piece / VECTORS_PART + 1; /* parts, at most, begin before the end */
+    const u64 most = part + p->piece / VECTORS_PART + 1; /* each part weighs VECTORS_PART or more */
     const u64 nth = row_between(offsets, p->parts, origin, 1, VECTORS_PART, end - 1, part,
                                 most < p->parts.count ? most : p->parts.count);
     const u64 last = row_start(offsets, p->parts, nth),
@@ -253,9 +258,9 @@ __device__ piece_place piece_at(const GLOBAL u8 *offsets, const vectors_plan *p,
 /* ---- Values ----------------------------------------------------------------------------------------------- */
 
 #if defined(HAS_PLAIN_VALUES)
-/* Writes plain sums or means of neighbouring columns of a part of n rows to `out`, if they are all that is wanted, in the
- * elements' type, and all columns have such. Returns whether they have. Parts of few rows need that: to go through what
- * any value may want takes longer than to add them. */
+/* Writes the sums or means of neighbouring columns of a part of n rows to `out`, if nothing else is wanted, in the
+ * elements' type, and plain sums determine them for all columns. Returns whether it has written them. Parts of few
+ * rows need this fast path: the code for all values takes longer than the additions. */
 INLINED u32 put_plain_values(GLOBAL u8 *out, const vectors_plan *p, i64 place, u32 n, u32 vector,
                              const state *a) {
     const u32 wanted = p->values.value[0], op = wanted & 255, mean = op == MEAN;
@@ -322,14 +327,16 @@ INLINED void lower_vectors(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan 
         }
 }
 
-/* Returns the word of an edge's k-th words of all slabs and columns. */
+/* Returns the word of the workspace where word k of an edge's states begins; those of all slabs and columns lie side
+ * by side. */
 PURE u64 edge_word(const vectors_plan *p, u64 edge, u32 k) {
     return p->edges + (k * 2 * (u64)p->pieces + edge) * p->slabs * p->columns;
 }
 
 /* ---- A team's piece ------------------------------------------------------------------------------------------- */
 
-/* A part that was cut: its edges are the second one of a piece and the first ones of those behind it, `count` in all. */
+/* A part that was cut. It has `count` edges: the second one of the piece in which it begins, and the first ones of
+ * the pieces behind that. */
 typedef union cut_part {
     struct {
         u32 part, start, length, count;
@@ -337,8 +344,8 @@ typedef union cut_part {
     uint4 bits;
 } cut_part;
 
-/* Leaves the states of a part that was cut on the piece's edge: the second one if the part `is_begun` in the piece, whose
- * head then says which part that is. */
+/* Leaves the states of a part that was cut on an edge of the piece: the second one if the part begins in the piece
+ * (`is_begun`). The piece's head then says which part that is. */
 INLINED void leave_vectors(const GLOBAL u8 *offsets, GLOBAL u64 *work, const vectors_plan *p,
                            team_task task, u32 part, u32 start, u32 stop, u32 is_begun, u32 vector,
                            const state *a) {
@@ -376,8 +383,9 @@ INLINED void next_part(part_place *at, const GLOBAL u8 *offsets, const vectors_p
     if (at->part + 1 < end) at->next_stop = (u32)row_start(offsets, p->parts, at->part + 2);
 }
 
-/* Loads the `there` rows of a tile from a place on, and begins to copy `next` rows, and numbers behind these before `to`, to
- * the ring. Where there is none, row_at[] has the numbers of the tile's rows, and then of those behind them. */
+/* Loads the `there` rows of a tile from `place` on. With a ring, begins to copy `next` rows to it, and the numbers of
+ * rows behind those, as far as they are before `to`. Without a ring, row_at[] has the numbers of the tile's rows, and
+ * then gets those of the next rows. */
 INLINED void load_rows(const GLOBAL element *at, const GLOBAL u64 *work, const vectors_plan *p,
                        const unit_ring *ring, u32 vector, u32 rows, u32 packed, u32 place,
                        u32 there, u32 next, u32 to, u32 *row_at, tile_part *t) {
@@ -394,8 +402,8 @@ INLINED void load_rows(const GLOBAL element *at, const GLOBAL u64 *work, const v
     }
 }
 
-/* Rows of the tiles that are loaded without conditions if they are full: of smaller ones the second text costs more than it
- * saves, and larger ones have no ring. */
+/* Full tiles of UNASKED_ROWS rows have code of their own, without conditions. For smaller tiles a second copy of the
+ * code costs more than it saves, and larger ones have no ring. */
 #define UNASKED_ROWS 8u
 
 /* Adds the rows of a piece to the states of a thread's columns, part by part, and lowers these or leaves them on an edge.
@@ -550,7 +558,8 @@ INLINED void lower_column(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *
                   (u32)(nth % p->columns), 1, a);
 }
 
-/* Each team joins the part of few edges that begins in a piece of its own, a share of its columns. */
+/* Joins parts of few edges. A team takes the part that begins in its piece, and of that part a share of the
+ * columns. */
 INLINED void join_few(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u64 task) {
     const u64 vectors = (u64)p->slabs * p->columns;
     const u64 piece = task / p->shares * (BLOCK / JOIN_TEAM) + threadIdx.x / JOIN_TEAM;
@@ -572,7 +581,8 @@ PURE u32 join_width(u32 count) {
     return width;
 }
 
-/* A block joins the parts of many edges that begin in one of BLOCK pieces, a share of their columns. */
+/* Joins the parts of many edges that begin in one of BLOCK pieces, by the whole block: of each part a share of the
+ * columns. */
 INLINED void join_many(GLOBAL u64 *work, GLOBAL u8 *out, const vectors_plan *p, u64 task,
                        SHARED u32 *list, SHARED u64 *scratch) {
     const u64 vectors = (u64)p->slabs * p->columns, first = task / p->slices * BLOCK;

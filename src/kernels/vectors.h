@@ -19,8 +19,10 @@
 
 #define VECTORS_PART 8  /* a part's cost besides its rows, in rows */
 #define JOIN_FEW     32 /* edges of a part that a warp joins, at most */
-/* The tasks of blocks of `join_vectors`: parts of few edges, for as many pieces as a block has warps, a share of the columns;
- * and those of many, for as many pieces as it has threads, a slice. */
+/* The numbers of tasks for blocks of `join_vectors`. A task of the first kind joins the parts of few edges that begin
+ * in JOIN_WARPS pieces, a warp each, for one of `shares` shares of the columns. One of the second kind joins the
+ * parts of more edges that begin in as many pieces as a block has threads, for one of `slices` slices of the
+ * columns. */
 #define JOIN_WARPS(block) ((block) < 32 ? 1 : (block) / 32)
 #define JOIN_FEW_TASKS(pieces, block, shares)                                                      \
     (((u64)(pieces) + JOIN_WARPS(block) - 1) / JOIN_WARPS(block) * (shares))
@@ -34,16 +36,16 @@ typedef struct vectors_plan {
         slab_step; /* the first element's index; elements from one slab to the next. Columns lie side by side */
     i64 out_first, out_slab, out_part, out_column;
     u64 piece, whole;
-    u64 left;   /* as in parts_plan */
-    u64 is_cut; /* the word of the workspace that becomes `left` if some part is cut into few; the next one: into many */
-    u64 heads; /* the word where each piece has two that say which part begins in it and is cut, or that none does */
+    u64 left; /* as in parts_plan */
+    u64 is_cut; /* the word that becomes `left` if some part is cut into few edges; the next word: into many */
+    u64 heads; /* the word where each piece has two, which say which part begins in it and is cut, or that none does */
     u64 edges; /* the word where the states of parts that were cut begin: two for each piece, of all columns */
     u32 pieces, slabs, columns;
     u32 row_bytes;    /* from one row to the next */
     u32 width, tiles; /* units of a team; tiles across a row */
     u32 readers;      /* threads that copy numbers of rows to one ring: a team's, or one */
     u32 shares,
-        slices; /* `join_vectors`: how many blocks share the columns of a part of few edges, and of many */
+        slices; /* `join_vectors`: how many tasks share the columns of a part of few edges, and of many */
     u32 absolute; /* an index is the row's number, not that within its part */
 } vectors_plan;
 

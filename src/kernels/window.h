@@ -62,10 +62,10 @@ typedef i32 signed_raw;
 /* Elements of a window are multiplied by a power of two: chains.h. */
 #define SCALED (FLOAT_SQUARES && !ONE_WINDOW)
 
-/* From a level's sigma to the next one's; and the exponent of the only window of f16. That goes from 2^-24 up to beyond
- * 2^16; for squares as chains.h has it. */
+/* LEVELS_APART: the exponent of a level's sigma less that of the next level's. ONLY_EXPONENT: E of f16's only window,
+ * which reaches from 2^-24 up to beyond 2^16; for squares chains.h derives it. */
 #if FLOAT_SQUARES
-#define CHAIN_BITS      (BLOCK == 1 ? 4 : ELEMENT_MANTISSA == 7 ? 3 : 2) /* of a chain's length */
+#define CHAIN_BITS      (BLOCK == 1 ? 4 : ELEMENT_MANTISSA == 7 ? 3 : 2) /* log2 of a chain's terms */
 #define CHAINS          (TILE >> CHAIN_BITS)
 #define CHAIN_LENGTH    (1u << CHAIN_BITS)
 #define LEVELS_APART    (MANTISSA - CHAIN_BITS - TWO_PARTS)
@@ -81,11 +81,11 @@ typedef i32 signed_raw;
 #define ONLY_EXPONENT (2 * MANTISSA - 24)
 #endif
 
-/* Elements of bf16 by themselves go to chains of floats, where these do (extract_top). */
+/* TOP_CHAINED is 1 where tiles of plain bf16 elements are first tried in chains of floats (extract_top()). */
 #if defined(TYPE_BF16) && !MULTIPLIES && !defined(LIFT_MAGNITUDE) && BLOCK > 1
 #define TOP_CHAINED 1
 #define CHAIN_ROOM                                                                                 \
-    3 /* a chain has 2 to this many terms; one bit more for what is larger than all seen */
+    3 /* log2 of a chain's terms; WINDOW_ROOM has one bit more, for elements larger than all seen */
 #define WINDOW_ROOM (CHAIN_ROOM + 1)
 #else
 #define TOP_CHAINED 0
@@ -95,14 +95,14 @@ typedef i32 signed_raw;
 #define REAL_SIGN  (((raw)1) << (8 * sizeof(raw) - 1))
 #define FIELD_MAX  (2 * HIGHEST + 1)                /* of infinities and NaNs */
 #define UNIT_LEAST (1 - HIGHEST - MANTISSA)         /* exponent of the smallest subnormal */
-#define E_LEAST    (UNIT_LEAST + LEVELS * MANTISSA) /* the last level's unit is that */
+#define E_LEAST    (UNIT_LEAST + LEVELS * MANTISSA) /* E whose last level has that unit */
 
 #define WORDS (TOTALS + 1) /* of a record: the totals, and the notes */
 #define SEEN  TOTALS
 
 typedef struct window {
     i32 exponent; /* E */
-    raw sigma;    /* of the first level, its bits; where SCALED, of scaled squares */
+    raw sigma;    /* bits of the first level's sigma; where SCALED, for scaled squares */
 } window;
 
 /* Returns the bits of 1.5 * 2^exponent. */
@@ -151,7 +151,7 @@ PURE i32 total_exponent(i32 exponent, u32 k) {
     q = moved - sigma##k;                                                                          \
     sum##k += REAL_BITS(moved)
 
-/* What the k-th level has taken of so many terms, in its units. */
+/* The amount that the k-th level has taken of so many terms, in its units. */
 #define UNITS(k, terms) ((signed_raw)(sum##k - (raw)(terms)*REAL_BITS(sigma##k)))
 
 /* Adds `units` units to the k-th level's total. */
@@ -164,8 +164,9 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #endif
 }
 
-/* The levels of a window, for a term of *t; leaves the last level's q in q, and what that was taken from in rest.
- * KEEP_LEVELS adds up the levels, of which the first met TILE terms and the others all there are. */
+/* ALL_LEVELS extracts `rest` into the levels of a window. It leaves the last level's q in q, and the number that q
+ * was taken from in `rest`. KEEP_LEVELS adds the levels' sums of n terms to the totals; levels below the first met
+ * all PARTS of these terms. */
 #define SIGMA(w, level) REAL_FROM((w).sigma - ((raw)((level)*MANTISSA) << MANTISSA))
 #if LEVELS == 3
 #define ALL_LEVELS                                                                                 \
@@ -258,13 +259,13 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 #endif
 
 #if HAS_TOP_LEVELS && SCALED
-/* Does the same with all levels but the last one. */
+/* Does what extract() does, with all levels but the last one. */
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     return extract_chains(&t->x, w, totals, 0, 0);
 }
 #elif HAS_TOP_LEVELS && TOP_CHAINED
-/* Does the same by chains, several side by side. A chain is a float that begins as sigma, and to
- * which term after term is added. It takes of each term what an extraction takes, and the rest goes
+/* Does what extract() does by chains, several side by side. A chain is a float that begins as sigma,
+ * and to which term after term is added. It takes of each term what an extraction takes, and the rest goes
  * to a second chain. Nothing is checked on the way. Instead the elements are tested before, two at
  * a time: the result is 0 if one is too large or, if it is not 0, too small.
  * Bounds, for L = 2^CHAIN_ROOM terms a chain:
@@ -278,7 +279,7 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const u32 second = w.sigma - ((u32)(MANTISSA - CHAIN_ROOM) << MANTISSA);
     const i32 field = w.exponent + HIGHEST, last = field - 2 * MANTISSA + CHAIN_ROOM + 7;
-    /* Of magnitudes as 16 bits: below `end`, and 0 or at least `least`. */
+    /* The tile fits if all magnitudes, as 16 bits, are below `end`, and each is 0 or at least `least`. */
     const u32 end = (u32)(field - 1 - CHAIN_ROOM) << 7, least = last > 1 ? (u32)last << 7 : 1;
     u32 most = NO_HALVES, smallest = NO_HALVES, sum0 = 0, sum1 = 0;
     float a[TOP_CHAINS], b[TOP_CHAINS];
@@ -309,8 +310,8 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
     return 1;
 }
 #elif HAS_TOP_LEVELS
-/* Does the same with the first two of three levels only: returns 0 if these leave a part of a
- * term. */
+/* Does what extract() does, with the first two of three levels only: returns 0 if these leave a part
+ * of a term. */
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const term sigma0 = REAL_FROM(w.sigma);
     const term sigma1 = SIGMA(w, 1);

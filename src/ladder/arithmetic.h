@@ -1,9 +1,8 @@
 /*
  * arithmetic.h - the arithmetic of the ladder's kernels on the host.
  *
- * It is compiled from the kernels' own operators.h, for every type and operator, so that the host starts
- * an atomic's total with the same neutral value, and combines partial results in the same way, as the
- * kernels do on whatever machine runs them.
+ * The build compiles it from the kernels' operators.h, for every type and operator. So the host starts an atomic's
+ * total with the kernels' neutral value, and combines partial results as the kernels do.
  */
 #ifndef TALLY_LADDER_ARITHMETIC_H
 #define TALLY_LADDER_ARITHMETIC_H
@@ -16,7 +15,7 @@
 typedef struct ladder_arithmetic {
     tally_type type;
     tally_op op;
-    tally_type accumulator_type; /* of partial results, the elements of a further launch */
+    tally_type accumulator_type; /* of partial results, which a relaunch takes as elements */
     unsigned element_size, accumulator_size, word_size;
     void (*neutral)(void *accumulator);
     void (*fetch)(void *accumulator, const void *element);

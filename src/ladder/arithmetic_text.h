@@ -1,9 +1,9 @@
 /*
  * arithmetic_text.h - the arithmetic of one type and operator.
  *
- * The build makes arithmetic_texts.h, which includes this once for each type and operator, with TYPE_x
- * and OP_y defined, their tally_type and tally_op as OF_TYPE and OF_OP, and OWN(word) to make a name of
- * this pair's own.
+ * The build makes arithmetic_texts.h, which includes this file once for each type and operator. Before each inclusion
+ * it defines TYPE_x and OP_y, and their tally_type and tally_op as OF_TYPE and OF_OP. OWN(word) makes a name that only
+ * this type and operator have.
  */
 #undef TALLY_OPERATORS_H
 #define element            OWN(element)

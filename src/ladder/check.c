@@ -1,15 +1,15 @@
 /*
  * check.c - is a result right?
  *
- * Integers, min, max and bits have one right answer, bit for bit. A floating sum in the rung's own
- * order is right if it is no further from the exact one than its roundings explain: an element that
- * goes through `depth` additions, each of which changes the sum so far by at most a part u in it,
+ * Integers, min, max and bits have one right answer, bit for bit. A floating sum in the rung's own order may differ
+ * from the exact sum by the rung's roundings. An element goes through at most `depth` additions, each with a relative
+ * error of at most u, the accumulator's unit roundoff. So, to first order in u,
  *
  *     |sum - exact| <= depth * u * (|x[0]| + |x[1]| + ...)          (Higham, 2002, chapter 4)
  *
- * and one place more as the result is rounded to its type. A product gains a part u for each of its
- * factors, in the rung's order as in the canonical one. Where that is not finite, nothing but the
- * same bits is right.
+ * Rounding the result to its type adds at most one ulp. A product has a relative error of at most u for each of its n
+ * factors. The reference has such an error, too, as it is rounded in the order of the canonical tree. If the result or
+ * the reference is not finite, only the reference's bits are right.
  */
 #include "ladder/check.h"
 
@@ -59,7 +59,8 @@ static double ulp_of(const tally_value *value) {
     }
 }
 
-/* Returns how far from the reference its roundings may have taken a right result. */
+/* Returns the largest distance from the reference at which a result is right: the bounds above. The factor 1.01 leaves
+ * room for terms of higher order in u. A product's factor is 2.02, for the result's error and the reference's. */
 static double allowance(const struct reference *r, uint64_t depth) {
     const double u = r->type == TALLY_F64 ? 0x1p-53 : 0x1p-24; /* of the accumulator */
     if (r->op == TALLY_SUM) return 1.01 * (double)depth * u * r->magnitude + ulp_of(&r->value);

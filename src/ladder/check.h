@@ -1,5 +1,5 @@
 /*
- * check.h - what a result is held against: the exact one of tally_reduce().
+ * check.h - the reference that a rung's result is compared with: the result of tally_reduce().
  */
 #ifndef TALLY_LADDER_CHECK_H
 #define TALLY_LADDER_CHECK_H
@@ -12,7 +12,7 @@ struct reference {
     tally_op op;
     tally_type type; /* of the elements */
     tally_value value;
-    double magnitude; /* floating sums: of the elements' absolute values */
+    double magnitude; /* floating sums: the sum of the elements' absolute values */
     size_t n;
 };
 

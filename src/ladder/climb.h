@@ -25,7 +25,7 @@ struct climb {
     struct gpu_memory *elements;
     tally_status status;
 
-    /* The rung's. */
+    /* The current rung's, between climb_begin() and climb_end(). */
     ladder_rung rung;
     const ladder_rung_info *info;
     struct gpu_memory *copy;        /* for a rung that works in place */
@@ -34,21 +34,21 @@ struct climb {
     struct gpu_memory *board;       /* the scratch of single-pass */
     char *host;                     /* partial results, read back */
 
-    /* The launch's that is under way, or the last one's. */
+    /* The current launch's, or the last one's. */
     struct gpu_memory *input, *output;
     uint64_t input_n;
-    tally_type input_type; /* of its elements */
+    tally_type input_type; /* of the input's elements */
 
-    /* What the last climb_once() came to. */
+    /* The outcome of the last climb_once(). */
     tally_value value;
     unsigned launches;
     double seconds; /* from the first launch to the last; with the CPU's part, if it has one */
-    uint64_t left;  /* results that the kernels left to the atomics or to the CPU; else 1 */
+    uint64_t left;  /* partial results left for atomics or the CPU to combine; 1: none to combine */
     uint64_t depth; /* no element went through more roundings than this */
-    struct model_probe *probe; /* the model's climbs are watched by it; or NULL */
+    struct model_probe *probe; /* watches the launches on the model; NULL: nothing does */
 };
 
-/* Compiles the kernels and makes room for the array; climb_close() also after a failure. */
+/* Compiles the kernels and allocates the array. Call climb_close() also after a failure. */
 bool climb_open(struct climb *c, const struct gpu_api *api, struct gpu *gpu,
                 const tally_ladder_options *options);
 /* Copies the array to the device; *seconds is what that took. */

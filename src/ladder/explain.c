@@ -1,5 +1,5 @@
 /*
- * explain.c - one rung on the model, told step by step.
+ * explain.c - runs one rung on the model and reports each step: tally_ladder_explain().
  */
 #include "base/fpenv.h"
 #include "base/status.h"
@@ -22,7 +22,7 @@ static struct step_array array_of(const void *climb, const model_access *m) {
     const struct climb *c = climb;
     const struct step_array none = {"", STEP_WORDS, c->first->accumulator_type, 0};
     if (m->kind == MODEL_EXCHANGE || m->kind == MODEL_APPLY) return none;
-    if (m->shared) { /* on the model `last`, a flag, alone holds no accumulators */
+    if (m->shared) { /* `last` is a flag; the other shared arrays hold accumulators */
         const char *name = *m->name ? m->name : "shared";
         if (strcmp(name, "last") == 0) return (struct step_array){name, STEP_COUNTS, TALLY_U32, 0};
         return (struct step_array){name, STEP_ELEMENTS, c->first->accumulator_type, 0};
@@ -100,7 +100,7 @@ static void translate(const struct step_owner *by, const model_access *m,
     }
 }
 
-/* Takes the source line away where it is in a header: then it is none of the kernel's. */
+/* Clears the file and line of an access in a header: callers show lines of the kernel's own file only. */
 static void drop_header(tally_ladder_access *access) {
     const char *end = strrchr(access->file, '.');
     if (!end || end[1] != 'h') return;
@@ -108,8 +108,8 @@ static void drop_header(tally_ladder_access *access) {
     access->line = 0;
 }
 
-/* Returns the step's accesses in the public header's words, which the listener keeps; NULL without memory, or where
- * there are none. */
+/* Translates the step's accesses into the public header's type, and returns them. The listener owns the array. Returns
+ * NULL if there are none, or without memory. */
 static const tally_ladder_access *translate_all(struct step_listener *l, const model_step *s) {
     if (s->accesses > l->capacity) {
         tally_ladder_access *more = realloc(l->accesses, s->accesses * sizeof *more);

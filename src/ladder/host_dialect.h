@@ -1,5 +1,5 @@
 /*
- * host_dialect.h - the kernels' words in plain C, for a loop on the CPU.
+ * host_dialect.h - the kernels' dialect (kernels/dialect.h) in plain C, for a loop on the CPU.
  *
  * With it operators.h can be compiled a fourth time: not for CUDA, OpenCL or the model, but as the
  * ordinary functions that a sequential loop calls. Include it before operators.h.
@@ -23,7 +23,7 @@ typedef unsigned long long u64;
 #define COUNT_OPERATION() ((void)0)
 #define FLOAT_ATOMIC_ADD  1
 
-/* One thread: nothing can come between. */
+/* One thread runs this code, so that plain operations do for atomics. */
 #define atomicAdd(p, v)      ((void)(*(p) += (v)))
 #define atomicAnd(p, v)      ((void)(*(p) &= (v)))
 #define atomicOr(p, v)       ((void)(*(p) |= (v)))

@@ -1,5 +1,5 @@
 /*
- * machines.c - which machines are here, and finding one by its name.
+ * machines.c - lists the machines of gpu/machines.h that are present, and finds one by its name.
  */
 #include "ladder/machines.h"
 

@@ -6,8 +6,9 @@
 
 #include "gpu/gpu.h"
 
-/* Finds what a device's text names: "opencl:1" is number 1 of the machine called opencl. *api is NULL where
- * the text names no machine that runs kernels. TALLY_EDEVICE where the number is none, or no such device is here. */
+/* Finds the machine and the device number that a text names: "opencl:1" is device 1 of the machine called opencl. Sets
+ * *api to NULL if the text names no machine that runs kernels. Returns TALLY_EDEVICE if the number is malformed or no
+ * such device is here. */
 tally_status machine_parse(const char *device, const struct gpu_api **api, size_t *number);
 
 #endif

@@ -17,8 +17,9 @@ const char *tally_own_prelude(void) {
 }
 
 /* The flags of tally_model_kernels() in model/CMakeLists.txt, and those that C++ and a loaded object need. Without
- * -fno-thread-jumps two barriers may come of one in the text. -fno-delete-null-pointer-checks has accesses to address
- * 0 stay as they are, so that the model sees them. A variable of a thread that nothing starts holds no useful number. */
+ * -fno-thread-jumps the compiler may make two barriers of one. With -fno-delete-null-pointer-checks it keeps accesses
+ * to address 0, so that the model sees them. -ftrivial-auto-var-init=pattern fills uninitialized variables, so that no
+ * kernel is right by luck. */
 const char *tally_own_flags(void) {
     return "-std=gnu++20 -fPIC -fvisibility=hidden -fsanitize=thread,bounds "
            "-fsanitize-coverage=trace-pc --param=tsan-distinguish-volatile=1 -Og -g1 "
@@ -66,7 +67,7 @@ static tally_status load(tally_own *own, const char *object) {
     if (status != TALLY_OK) return status;
     own_object_settle(&own->object, (uintptr_t)dlsym(own->handle, "tally_hook_names"));
     if (model_open(&own->device) != MODEL_OK) return fail(TALLY_ENOMEM, "no memory for the model");
-    /* The lines are read now: later the process may not be allowed to open files. */
+    /* Read the debugging information now: later the process may not be allowed to open files. */
     model_place place = {.site = (uintptr_t)own->kernels[0].call + 1};
     if (own->count) model_find_line(&place);
     return adopt_variables(own);

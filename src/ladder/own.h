@@ -1,9 +1,9 @@
 /*
  * own.h - a kernel that was compiled at run time, on the model.
  *
- * The object is one of own_lane.hpp. Before it is loaded its file is looked at: whatever would run during
- * loading - constructors, resolvers, other libraries - is refused or left out, and the names and places of
- * its shared arrays are noted, so that a fault can say input_s[3]. Launches are then those of model.h.
+ * The object was compiled behind own_lane.hpp. own_object_read() examines its file before it is loaded. Code that would
+ * run during loading is removed (constructors) or makes the file be refused (resolvers, other libraries). The names and
+ * addresses of the shared arrays are noted, so that a fault can say input_s[3]. Launches are then those of model.h.
  */
 #ifndef TALLY_LADDER_OWN_H
 #define TALLY_LADDER_OWN_H

@@ -1,9 +1,9 @@
 /*
- * own_device.c - a kernel of one's own on a device that has a time.
+ * own_device.c - compiles and times a kernel of one's own on a real device: CUDA or OpenCL.
  *
- * The device's compiler gets kernels/own.h and the text, with the text's own line numbers. Each array has a
- * guard behind it, bytes that nobody is to write: if a kernel has, the result says so. Any other wrong address
- * only the device can find: one that is in nobody's memory ends the launch.
+ * The device's compiler gets kernels/own.h and then the text, with the text's own line numbers. Guard bytes follow each
+ * array; the result says so if the kernel has changed them. Other wrong addresses are found only by the device: an
+ * access to memory that nobody owns ends the launch.
  */
 #include "base/fpenv.h"
 #include "base/status.h"

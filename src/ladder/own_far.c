@@ -18,7 +18,8 @@ uintptr_t own_far_base(unsigned k) {
     return (uintptr_t)(UINT64_C(0x200000000000) + k * UINT64_C(0x080000000000));
 }
 
-/* Returns the bytes of window i's pages, from *from on, which no earlier window has. */
+/* Returns how many bytes of window i's pages belong to no earlier window. *from is the end of the earlier windows'
+ * pages; it is moved up to the first page of window i if that lies behind it. */
 static size_t pages_of(const struct own_windows *w, size_t i, uintptr_t *from) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t at = w->base + w->starts[i] * w->size;
@@ -77,8 +78,8 @@ void own_far_unmap(model_device *d, const struct own_windows *w) {
 
 /* ---- Pages that come as they are touched ---- */
 
-/* Bytes of a page here. Systems have pages of 4 KiB; where theirs are larger, mmap() refuses the second of one, and the trial
- * is not made. */
+/* The page size, in bytes, that is assumed. Where the system's pages are larger, mmap() refuses an address that is no
+ * multiple of its page size, and the trial gives no result. */
 enum { PAGE_BYTES = 4096 };
 
 /* Returns the array that an address lies in; OWN_FAR_ARRAYS for none. */

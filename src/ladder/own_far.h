@@ -1,5 +1,5 @@
 /*
- * own_far.h - arrays too long for any memory, of which only the windows are there that some blocks touch.
+ * own_far.h - arrays too long for any memory: only the parts that some blocks touch are mapped.
  */
 #ifndef TALLY_LADDER_OWN_FAR_H
 #define TALLY_LADDER_OWN_FAR_H
@@ -25,20 +25,20 @@ bool own_far_map(model_device *d, const struct own_windows *w, const void *value
 void own_far_read(const struct own_windows *w, void *values);
 void own_far_unmap(model_device *d, const struct own_windows *w);
 
-/* Arrays of which the pages come into being as a launch touches them, all zeros. */
+/* Arrays whose pages are mapped, filled with zeros, when a launch first touches them; at most OWN_FAR_PAGES pages. */
 enum { OWN_FAR_ARRAYS = 3, OWN_FAR_PAGES = 4096 };
 struct own_pages {
     model_device *device;
     uint64_t bytes[OWN_FAR_ARRAYS]; /* of the array from own_far_base(k) on */
     uintptr_t pages[OWN_FAR_PAGES];
     size_t count;
-    bool is_full; /* a launch has asked for more pages than there are */
+    bool is_full; /* a launch has touched more than OWN_FAR_PAGES pages */
 };
 
-/* Puts the page there that holds this address. Returns false where it lies in no array, and where there are too many. It is
- * a launch's on_absent(). */
+/* Maps the page that holds this address. Returns false if the address lies in no array, or if all OWN_FAR_PAGES pages
+ * are in use. It is a launch's on_absent(). */
 bool own_pages_touch(void *pages, uintptr_t address);
-/* Returns whether an address lies where such arrays do, or around them. */
+/* Returns whether an address lies in the range of addresses that such arrays have, or at most 2^42 bytes before it. */
 bool own_pages_are_near(uintptr_t address);
 /* Returns how many bytes of the k-th array the last launch has read. */
 uint64_t own_pages_read(const struct own_pages *p, unsigned k);

@@ -38,7 +38,7 @@ typedef Elf32_Rela elf_relocation;
 #define IS_RESOLVER(type) 0
 #endif
 
-enum { FAR_PAST = 1 << 16 }; /* bytes behind shared arrays that are still told as theirs */
+enum { FAR_PAST = 1 << 16 }; /* bytes past a shared array that still count as the array's */
 
 struct image {
     char *bytes;
@@ -76,7 +76,8 @@ static bool read_header(struct image *m) {
     return true;
 }
 
-/* Leaves constructors and destructors out. Returns false where the object needs others, or cannot be loaded. */
+/* Removes constructors and destructors from the dynamic section. Returns false if the object has no such section, or
+ * needs other libraries. */
 static bool disarm(const struct image *m) {
     const elf_section *s = section_of_type(m, SHT_DYNAMIC);
     elf_dynamic *d = s ? (elf_dynamic *)at(m, s->sh_offset, s->sh_size) : NULL;
@@ -95,7 +96,7 @@ static bool disarm(const struct image *m) {
         case DT_FINI_ARRAYSZ:
         case DT_PREINIT_ARRAY:
         case DT_PREINIT_ARRAYSZ:
-            d[i].d_tag = DT_DEBUG; /* which a loaded object has no use for */
+            d[i].d_tag = DT_DEBUG; /* the loader ignores this tag in a shared object */
             break;
         default:
             break;
@@ -190,7 +191,7 @@ tally_status own_object_read(const char *path, struct own_object *out) {
         if (file >= 0) close(file);
         return fail(TALLY_EFORMAT, "%s cannot be read and changed", path);
     }
-    if (!S_ISREG(about.st_mode)) { /* it can be mapped */
+    if (!S_ISREG(about.st_mode)) { /* only a regular file can be mapped */
         close(file);
         return fail(TALLY_EFORMAT, "%s is no object of a kernel", path);
     }
@@ -232,7 +233,8 @@ bool own_object_array(const struct own_object *o, uintptr_t address, const char 
         return true;
     }
     if (!own_object_is_near(o, address)) return false;
-    for (size_t i = 0; i < o->array_count; i++) /* the last that begins at or before it */
+    /* Find the last array that begins at or before the address. */
+    for (size_t i = 0; i < o->array_count; i++)
         if (o->arrays[i].span.base <= address &&
             (!found || o->arrays[i].span.base > found->span.base))
             found = &o->arrays[i];

@@ -1,5 +1,6 @@
 /*
- * own_object.h - the file of a kernel that was compiled at run time: what may be loaded, and what lies where.
+ * own_object.h - examines the object file of a kernel that was compiled at run time: may it be loaded, and where are
+ * its arrays?
  */
 #ifndef TALLY_LADDER_OWN_OBJECT_H
 #define TALLY_LADDER_OWN_OBJECT_H
@@ -28,9 +29,9 @@ struct own_object {
     uintptr_t anchor; /* where the exported symbol tally_hook_names lies */
 };
 
-/* Reads the file into *out, with addresses as in the file, and changes the file so that nothing runs when it is
- * loaded: constructors and destructors are left out. TALLY_EFORMAT for an object that needs others or has
- * resolvers, or that cannot be changed; TALLY_ENOMEM. */
+/* Reads the file into *out, with addresses as in the file. Removes constructors and destructors from the file, so that
+ * nothing runs when it is loaded. Returns TALLY_EFORMAT for an object that needs other libraries, has resolvers or
+ * cannot be changed; TALLY_ENOMEM. */
 tally_status own_object_read(const char *path, struct own_object *out);
 /* Turns the addresses into those of the loaded object, in which tally_hook_names lies at `anchor`. */
 void own_object_settle(struct own_object *o, uintptr_t anchor);
@@ -43,7 +44,8 @@ bool own_object_is_near(const struct own_object *o, uintptr_t address);
  * none. */
 bool own_object_array(const struct own_object *o, uintptr_t address, const char **name,
                       struct own_span *span);
-/* Writes "input_s[3]" to text[0..room) for an address in, or not far past, a shared array; false for any other. */
+/* Writes "input_s[3]" to text[0..room) for an address in, or not far past, a shared array of elements of `element`
+ * bytes. Returns false for any other address. */
 bool own_object_say(const struct own_object *o, uintptr_t address, size_t element, char *text,
                     size_t room);
 

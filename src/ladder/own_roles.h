@@ -1,5 +1,5 @@
 /*
- * own_roles.h - what a kernel's parameters are, and tally_own_describe(), which says so.
+ * own_roles.h - the roles of a kernel's parameters (input, output, length), which tally_own_describe() reports.
  */
 #ifndef TALLY_LADDER_OWN_ROLES_H
 #define TALLY_LADDER_OWN_ROLES_H
@@ -11,7 +11,8 @@ struct own_roles {
     int input, output, length, second;
 };
 
-/* Finds them. TALLY_EUNSUPPORTED where nobody knows what to pass to the kernel: tally_error() says why. */
+/* Finds the roles of a kernel's parameters. Returns TALLY_EUNSUPPORTED if some parameter has none, so that nobody knows
+ * what to pass: tally_error() says why. */
 tally_status own_find_roles(const struct own_kernel *k, struct own_roles *r);
 /* Writes the i-th parameter's name to out; "" where it has none. */
 void own_parameter_name(const struct own_kernel *k, unsigned i, char out[OWN_NAME_BYTES]);

@@ -58,10 +58,10 @@ static tally_status note_touched(struct own_teller *t, model_device *d) {
     return TALLY_OK;
 }
 
-/* Sets the counts. What the kernel leaves to be combined is as many values as it writes; one where its blocks combine
- * the output themselves. With atomics it is as many as they take, but at most one for each warp, as further atomics
- * may be counters. The useful operations are no more than those it did: it may end early, or start each sum from no
- * element. */
+/* Sets the counts. `left` is how many values the kernel leaves to be combined: those that it writes, or 1 if its blocks
+ * combine the output themselves. A kernel with atomics leaves a value for each atomic, but at most one for each warp,
+ * as further atomics may be counters. The useful operations are capped at the applied ones: a kernel that ends early
+ * applies fewer. */
 static void take_counts(struct own_teller *t, const model_counts *counts) {
     const uint64_t warps = (uint64_t)t->how->grid * ((t->how->block + MODEL_WARP - 1) / MODEL_WARP);
     tally_ladder_counts *out = &t->out->counts;
@@ -76,7 +76,7 @@ static void pass_on(void *context, const model_step *step) {
     step_tell(context, 0, step);
 }
 
-/* Values are read as elements where they have an element's size, else as unsigned integers. */
+/* Returns the array of an access. Values whose size is no multiple of an element's are shown as unsigned integers. */
 static struct step_array array_of(const void *teller, const model_access *m) {
     const struct own_teller *t = teller;
     tally_type type = t->type;
@@ -136,7 +136,7 @@ static void describe_far(const struct own_teller *t, struct far_arrays *a) {
     }
 }
 
-/* Does the same as near_arrays() for arrays of which only windows are there. */
+/* Does what near_arrays() does, for a far launch: maps only the windows of the arrays. */
 static bool far_arrays(model_device *d, const struct own_teller *t, const void *identity, void **in,
                        void **second, void **out) {
     const tally_own_launch *how = t->how;
@@ -158,7 +158,7 @@ static bool far_arrays(model_device *d, const struct own_teller *t, const void *
     return true;
 }
 
-/* Copies what the launch left in such arrays, and takes them from the device. */
+/* Copies the contents of a far launch's arrays to the caller, and unmaps the arrays. */
 static void far_back(model_device *d, const struct own_teller *t, void *input, void *output) {
     struct far_arrays a;
     describe_far(t, &a);
@@ -169,7 +169,8 @@ static void far_back(model_device *d, const struct own_teller *t, void *input, v
     own_far_unmap(d, &a.output);
 }
 
-/* Runs a far launch without windows, in which what is left to see is which elements the threads read: pages hold zeros. */
+/* Runs a far launch without windows. Its arrays hold zeros, so that only the elements that the threads read are of
+ * interest, not the result. */
 static tally_status launch_on_pages(tally_own *own, struct own_teller *t) {
     const tally_own_launch *how = t->how;
     const tally_own_far *far = how->far;

@@ -1,12 +1,12 @@
 /*
- * own_tell.h - the model's faults in a kernel's own words: its parameters, its arrays, its lines.
+ * own_tell.h - describes the model's faults by the names in the kernel's text: its parameters, arrays and lines.
  */
 #ifndef TALLY_LADDER_OWN_TELL_H
 #define TALLY_LADDER_OWN_TELL_H
 
 #include "ladder/own_roles.h"
 
-/* A launch, and the result that is told of it. */
+/* A launch, and the result that its faults are described in. */
 struct own_teller {
     const tally_own *own;
     const struct own_kernel *kernel;
@@ -19,13 +19,14 @@ struct own_teller {
     size_t length;
 };
 
-/* Says in t->out what the fault is that ended the launch, or was noted. */
+/* Describes in t->out the fault that ended the launch, or the first that it forgave. */
 void own_tell(struct own_teller *t, const model_fault *f);
 /* Says that a fence is missing beside the atomic by which one block tells another that a value is there. */
 void own_tell_order(struct own_teller *t, const model_fault *f);
 /* Says in t->out->stray that a shuffle took the value of a lane that does not take part. */
 void own_tell_stray(struct own_teller *t, const model_fault *f);
-/* Says there what a race is where the result is wrong. */
+/* Describes in t->out->stray a plain read that races with atomics (model_untried_read()). It is a fault only if the
+ * result is wrong. */
 void own_tell_untried(struct own_teller *t, const model_fault *f);
 
 #endif

@@ -31,7 +31,7 @@ struct run {
     bool simulated;            /* it counts, and has no time */
 };
 
-/* Sets r->wanted from the options; has[] are the device's capabilities. */
+/* Sets r->wanted from the options; has[] says which rungs the device can run. */
 static tally_status choose(struct run *r, const char *device, const bool has[]) {
     const tally_ladder_options *o = &r->options;
     memcpy(r->wanted, has, sizeof r->wanted);
@@ -174,7 +174,7 @@ void counts_take(tally_ladder_counts *out, const model_counts *c, uint64_t n, ui
                                  .atomics = c->atomics};
 }
 
-/* Runs a rung that climb_begin() has made ready: counted once, or timed. */
+/* Runs a rung that climb_begin() has prepared. On the model it runs once and is counted; elsewhere it is timed. */
 static tally_status run_rung(struct climb *c, tally_ladder_row *row) {
     if (!c->api->facts(c->gpu)->is_simulated) return time_median(run_climb, c, &row->seconds);
     struct model_probe probe = {.launches = 0};
@@ -317,8 +317,8 @@ static tally_status locate(struct run *r, const char *device, const tally_ladder
     return choose(r, r->device, has);
 }
 
-/* Drivers compute, and so do the rungs on the model and on the CPU: in Tally's floating environment, which
- * these calls set and leave. */
+/* Drivers do floating arithmetic in this process, and so do the rungs on the model and on the CPU. These calls set
+ * Tally's floating environment for it, and then put the caller's back. */
 
 tally_status tally_ladder_check(const char *device, const tally_ladder_options *options) {
     struct run r = {.device = NULL};

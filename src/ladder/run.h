@@ -1,5 +1,5 @@
 /*
- * run.h - what the model counted, as the public header has it.
+ * run.h - turns the model's counts into those of the public header.
  */
 #ifndef TALLY_LADDER_RUN_H
 #define TALLY_LADDER_RUN_H

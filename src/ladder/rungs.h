@@ -15,13 +15,13 @@ typedef enum ladder_rung { LADDER_RUNGS(LADDER_ID) LADDER_RUNG_COUNT } ladder_ru
 typedef enum ladder_input { LADDER_COPY, LADDER_ELEMENTS } ladder_input;
 typedef enum ladder_extra { LADDER_NOTHING, LADDER_FACTOR, LADDER_BOARD } ladder_extra;
 
-/* A line of LADDER_RUNGS, in whose comment these are explained. */
+/* A row of LADDER_RUNGS; the comment of kernels/ladder/rungs.h explains its members. */
 typedef struct ladder_rung_info {
     const char *name, *kernel; /* "shared-modulo", "shared_modulo" */
     const char *file;          /* "shared_modulo.cu" */
     ladder_input input;
     ladder_extra extra;
-    int pairs; /* that a thread takes; or PAIRS_FACTOR, PAIRS_GRID */
+    int pairs; /* pairs of elements that a thread takes; or PAIRS_FACTOR, PAIRS_GRID */
     const char *idea, *waste, *mends;
 } ladder_rung_info;
 

@@ -1,5 +1,5 @@
 /*
- * sequential.h - the ladder's foot: one CPU thread, one element after another.
+ * sequential.h - the lowest rung: one CPU thread combines one element after another.
  */
 #ifndef TALLY_LADDER_SEQUENTIAL_H
 #define TALLY_LADDER_SEQUENTIAL_H
@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Starts with the identity, combines it with x[0], x[1], ... in order, and sets *out. The accumulator is the
- * kernels' own: 64-bit integers, f32 for sums and products of f16 and bf16, else the element type. */
+/* Combines the neutral element with x[0], x[1], ... in order, and sets *out. The accumulator is the kernels' own:
+ * 64-bit integers, f32 for sums and products of f16 and bf16, else the element type. */
 void sequential_reduce(tally_op op, tally_type type, const void *x, uint64_t n, tally_value *out);
 
 /* Returns |x[0]| + |x[1]| + ... in f64, for a floating type. */

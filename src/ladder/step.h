@@ -1,5 +1,5 @@
 /*
- * step.h - telling a caller of the model's steps, in the public header's words.
+ * step.h - passes the model's steps to a caller's on_step(), as the structs of tally.h.
  */
 #ifndef TALLY_LADDER_STEP_H
 #define TALLY_LADDER_STEP_H
@@ -8,7 +8,7 @@
 #include "model/model.h"
 #include "tally.h"
 
-/* What an array holds: numbers, words that an accumulator is kept in, or counts. */
+/* The contents of an array: elements, accumulators as words (to_word()), or counts. */
 enum step_content { STEP_ELEMENTS, STEP_WORDS, STEP_COUNTS };
 
 /* An array as the kernel's text calls it. */
@@ -19,7 +19,7 @@ struct step_array {
     uintptr_t base; /* where the array begins, if not at the access's `array`; else 0 */
 };
 
-/* Whose kernel runs: a rung's climb, or a kernel that was loaded at run time. */
+/* The owner of the kernel that runs: a rung's climb, or a launch of a kernel that was loaded at run time. */
 struct step_owner {
     /* Returns the array that an access is to. */
     struct step_array (*array_of)(const void *owner, const model_access *access);

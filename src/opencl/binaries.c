@@ -9,7 +9,8 @@
 
 #define ROOM 128 /* of one name */
 
-/* Writes what the device's platform says of itself; nothing if it does not. */
+/* Writes the property `what` of the device's platform to out; an empty text if the driver does not
+ * say. */
 static void ask_platform(cl_device_id device, cl_uint what, char out[ROOM]) {
     cl_platform_id platform = NULL;
     *out = '\0';
@@ -53,7 +54,8 @@ cl_program binaries_load(cl_context context, cl_device_id device, const char *op
     return NULL;
 }
 
-/* A program has bytes for each device of its context; it has been built for one of them. */
+/* The bytes of a program for each of the `count` devices of its context. It has been built for
+ * device number `which`. */
 struct bytes_of_devices {
     cl_uint count, which;
     cl_device_id *devices;
@@ -65,7 +67,7 @@ static cl_int get(cl_program program, cl_uint what, size_t size, void *out) {
     return cl.clGetProgramInfo(program, what, size, out, NULL);
 }
 
-/* Returns whether the device's bytes have come. */
+/* Takes a program's bytes from the driver. Returns whether those for the device are among them. */
 static int take(cl_program program, cl_device_id device, struct bytes_of_devices *b) {
     if (get(program, CL_PROGRAM_NUM_DEVICES, sizeof b->count, &b->count) || b->count == 0) return 0;
     b->devices = calloc(b->count, sizeof *b->devices);

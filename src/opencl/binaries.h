@@ -14,8 +14,9 @@
  * The programs of two compilers of one name are the same. */
 void binaries_name(cl_device_id device, const char *options, char out[BINARIES_NAME]);
 
-/* Returns whether the disk cache is to keep programs of the device's driver. Those of PoCL it leaves to PoCL: its bytes hold a form of
- * each kernel for any size of block, which takes PoCL some ten times as long to compile as what a launch needs. */
+/* Returns whether the disk cache is to keep programs of the device's driver. PoCL keeps its programs itself. The
+ * bytes that it gives out hold a form of each kernel for any block size, which takes some ten times as long to
+ * compile as the form that a launch needs. */
 bool binaries_are_kept(cl_device_id device);
 
 /* Returns the built program of a key from the disk cache; NULL if there is none, or the driver does not take it. */

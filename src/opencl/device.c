@@ -369,7 +369,8 @@ static tally_status compile_text(struct gpu *gpu, const char *text, const char *
     return status;
 }
 
-/* Takes the program from the disk cache, or compiles its text, for the cache where that is to keep it. */
+/* Takes the program from the disk cache, or compiles its text and then stores it there, if the cache keeps this
+ * driver's programs. */
 static tally_status compile(struct gpu *gpu, const struct gpu_text *of, struct gpu_program *made) {
     char compiler[BINARIES_NAME], *text = embed_expand(of->root);
     tally_status status = TALLY_OK;

@@ -178,7 +178,7 @@ extern struct opencl cl;
  * device i, or NULL if there is none. */
 size_t opencl_count(void);
 cl_device_id opencl_device(size_t i);
-/* Returns one line on why the last two found no device, or not that one; to be called after them. */
+/* Returns one line that says why opencl_count() was 0, or opencl_device() NULL; to be called after them. */
 const char *opencl_absence(void);
 
 #endif

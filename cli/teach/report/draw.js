@@ -5,7 +5,7 @@ const colorNames = ["paper", "ink", "soft", "line", "other", "accent", "read", "
 const color = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const palette = () => Object.fromEntries(colorNames.map(c => [c, color(c)]));
 
-/* -0, the identity of a float sum, keeps its sign. */
+/* Returns a value as text. -0, the neutral element of a float sum, keeps its sign. */
 const shownValue = v => v === undefined ? "" : Object.is(v, -0) ? "-0" : String(v);
 
 function prepare(canvas, width, height) {
@@ -22,7 +22,8 @@ function prepare(canvas, width, height) {
 
 /* ---- All steps at a glance ----
  *
- * A column for each step: above the line its slots, those with a useful lane below; under the line its transactions. */
+ * Each step has a column. Its slots stand on the line, the wasted ones on top of the used ones. Its transactions hang
+ * from the line, the wasted ones below the needed ones. */
 
 const costOf = step => ({ issued: step.sums.issued, applied: step.sums.operations, lines: step.sums.transactions,
   fewest: Math.min(step.sums.fewest_transactions, step.sums.transactions) });
@@ -164,7 +165,7 @@ function drawGrid(canvas, t, room) {
 
 /* ---- Exchanges of registers: a row of lanes before each exchange, and one after the last ---- */
 
-/* The lanes of one warp whose values reach its first lane, before each exchange and after the last. */
+/* Returns the threads of a warp whose values reach its first lane: a Set before each exchange, and one after the last. */
 function lanesThatCount(exchanges) {
   const counted = [new Set([exchanges.at(-1).threads[0]])];
   for (const a of exchanges.toReversed()) {
@@ -204,5 +205,5 @@ function drawExchanges(canvas, exchanges, last, room) {
   });
 }
 
-/* How many lanes further on the values come from. */
+/* Returns how many lanes further on the values come from. */
 const farOf = a => Math.max(...a.threads.map((t, i) => a.elements[i] - t));

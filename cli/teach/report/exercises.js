@@ -1,5 +1,5 @@
-/* exercises.js - predict, then see: questions about a kernel, drawn by chance from its records. Whether an answer is right,
- * the model's numbers say.
+/* exercises.js - predict, then see: questions about a kernel, drawn by chance from its records. The model's numbers decide
+ * whether an answer is right.
  *
  * A kind of question is { kind, of(kernel, at): whether the step can be asked about, text(kernel, at), answer(kernel, at),
  * hint }. `at` is { launch, block, index, step } as in views; kinds with `whole` are about all steps. */
@@ -93,7 +93,7 @@ function drawQuestions(kernel, steps, seed) {
 
 let asked = [];
 
-/* The kernel and the block that the questions are about, as a text. */
+/* Returns the kernel and the block that the questions are about, as a text. */
 const askedAbout = () => views.length ? views[0].kernel.command + "; block " + chosen.shown : "";
 
 function ask(kernel, seed = Math.floor(Math.random() * 2 ** 32)) {
@@ -105,7 +105,7 @@ function ask(kernel, seed = Math.floor(Math.random() * 2 ** 32)) {
     <p data-verdict="${i}" role="status"></p></form></li>`).join("");
 }
 
-/* The first wrong answer gets a hint, the second the answer. */
+/* Checks an answer. The first wrong one gets a hint, the second the answer. */
 function check(i, text) {
   const q = asked[i], verdict = document.querySelector(`[data-verdict="${i}"]`), given = Number(text.trim().replace(",", "."));
   const right = text.trim() !== "" && given === q.answer;

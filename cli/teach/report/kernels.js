@@ -36,9 +36,9 @@ const course = cutCourse(page.course);
 
 /* ---- From a line of the file that ran to the line of the listing that does the same ----
  *
- * The model ran src/kernels/ladder, for every type and operator; the page shows the course's plain CUDA. A pair says which
- * words stand in the one and which in the other. Where the words stand on several lines of both, the first is the
- * first, and so on. A test has every access of every run find its line. */
+ * The model ran src/kernels/ladder, for every type and operator; the page shows the course's plain CUDA. A pair has words
+ * of a line in the one, and words of the same line in the other. Where both have several such lines, the first belongs to
+ * the first, and so on. A test checks that every access of every run finds its line. */
 const sameWords = [
   ["x[left] = combine(", "input[left] += input[left + stride]"],
   ["values[left] = combine(", "values[left] += values[left + stride]"],

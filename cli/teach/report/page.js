@@ -1,8 +1,8 @@
-/* page.js - what is chosen, its address, and what is shown of it: one kernel or two, step by step. */
+/* page.js - the reader's choices, their address, and what is shown: one kernel or two, step by step. */
 const $ = id => document.getElementById(id);
 const plural = (n, word) => n + " " + word + (n === 1 ? "" : "s");
 
-/* Numbers in ascending order as "0-3, 8". */
+/* Returns numbers in ascending order as a text: "0-3, 8". */
 function ranges(numbers) {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b), out = [];
   for (let i = 0, k; i < sorted.length; i = k + 1) {
@@ -40,8 +40,8 @@ function fillControls() {
   $("coarsen").disabled = $("coarsen").parentElement.hidden = !coarsens;
 }
 
-/* Takes a change of `chosen`, and shows it. Another length, block or factor begins at step 1. `entry` says what becomes of
- * the address: "push" adds one for Back to leave, "replace" and "keep" do not. */
+/* Takes a change of `chosen`, and shows it. Another length, block or factor begins at step 1. `entry`: "push" adds an
+ * address to the history, so that Back returns here; "replace" changes the address, and "keep" leaves it. */
 async function choose(change, entry = "push") {
   const mine = ++turn;
   if (entry !== "keep") writeAddress("replace"); /* the step that is left */
@@ -76,7 +76,7 @@ function writeAddress(entry) {
   history[entry === "push" ? "pushState" : "replaceState"](null, "", address());
 }
 
-/* A browser refuses many addresses a second; so the last step of a quick row gets one. */
+/* Writes the address 0.2 s after the last of several quick steps: a browser refuses many addresses a second. */
 function writeAddressSoon() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(writeAddress, 200, "replace");
@@ -118,7 +118,7 @@ const panelFrame = (kernel, i) => `<article class="panel" id="panel-${i}" aria-l
 const part = (i, name) => document.querySelector(`:is(#picture-${i}, #panel-${i}) [data-part="${name}"]`);
 const fact = (key, name, value) => `<div><dt>${escaped(name)}</dt><dd data-key="${key}">${escaped(value)}</dd></div>`;
 
-/* What a kernel wastes, in one line. */
+/* Returns what a kernel wastes, in one line. */
 const headline = ({ counts: c }) => `efficiency <b>${(c.efficiency ?? 0).toFixed(2)}</b><span class="more"> (${c.useful} / ${c.issued} slots)</span>,
   <b>${c.transactions}</b> lines` + (c.bank_conflicts ? `, <b>${c.bank_conflicts}</b> conflicts` : "");
 
@@ -238,7 +238,7 @@ function warpTable(s) {
 
 const isMemory = a => a.act !== APPLY && a.act !== EXCHANGE && a.array;
 
-/* The arrays that a block touches in any of its steps, and which of their elements. */
+/* Returns a Map of the arrays that a block touches in any of its steps, with the range of their elements. */
 function extent(kernel, at) {
   const cache = kernel.extents ??= new Map(), key = at.launch + "," + at.block;
   if (!cache.has(key)) {
@@ -258,8 +258,8 @@ function extent(kernel, at) {
 
 const hasStrips = v => [...extent(v.kernel, stepAt(v)).values()].some(t => t.last > t.first && isStrip(t));
 
-/* What a step does with each array: { name, shared, first, last, values, read: Set, written: Map to [value, thread], links,
- * lines, fewest, conflicts }; and the exchanges, round by round. */
+/* Returns { arrays, rounds } of a step. `arrays` says what it does with each array: { name, shared, first, last, values,
+ * read: Set, written: Map to [value, thread], links, lines, fewest, conflicts }. `rounds` has the exchanges. */
 function arraysOf(kernel, at) {
   const memory = memoryBefore(kernel, at.launch, at.block, at.index), { links, rounds } = gather(at.step), touched = new Map();
   for (const a of at.step.accesses.filter(isMemory)) {
@@ -287,7 +287,7 @@ function arrayTitle(t) {
   return `<code>${escaped(t.name)}</code>, ${t.shared ? "shared" : "global"}: ${cost}`;
 }
 
-/* The picture in words, for a screen reader. */
+/* Returns the picture in words, for a screen reader. */
 function arrayWords(t) {
   const words = [`${t.name}: elements ${t.first} to ${t.last}`];
   if (t.read.size) words.push(`read ${ranges(t.read)}`);
@@ -339,7 +339,7 @@ function showPictures(v, i, at) {
   showTables(i, [...arrays.map(t => [t.name, `Values of <code>${escaped(t.name)}</code> in this step`, () => valueTable(t)]), ...exchanges]);
 }
 
-/* The exchanges are drawn of the first warp; the value that its first lane ends with is the one it stores. */
+/* Draws the threads, and the exchanges of the first warp that has any. The values that this warp stores are drawn last. */
 function showThreads(i, kernel, s, rounds) {
   const box = part(i, "threads"), warp = rounds[0]?.[0].warp, mine = rounds.flat().filter(a => a.warp === warp);
   const others = new Set(rounds.flat().map(a => a.warp)).size - 1;
@@ -355,7 +355,7 @@ function showThreads(i, kernel, s, rounds) {
   drawExchanges(registers, mine, stored ? stored.threads.map((t, k) => [t, shownValue(stored.values[k])]) : [], box.clientWidth);
 }
 
-/* Draws an array, and below a grid the row that was clicked, whose values have room for any width. */
+/* Draws an array, and below a grid the row that was clicked: there the cells are wide enough for the values. */
 function drawArray(canvas, t, v, i) {
   const room = canvas.parentElement.clientWidth, grid = !isStrip(t), cells = grid ? drawGrid(canvas, t, room) : drawStrip(canvas, t, room);
   const hover = part(i, "hover"), inside = e => e !== null && e >= t.first && e <= t.last;
@@ -418,7 +418,7 @@ const togglePlay = () => playing ? stopPlaying() : play();
 
 /* ---- Start ---- */
 
-/* A step that a reader asks for ends the playing. */
+/* Stops playing, and shows the step that the reader asks for. */
 function goTo(step) {
   stopPlaying();
   showStep(step);

@@ -66,9 +66,9 @@ class Memory {
       if (a.act === WRITE || a.act === ATOMIC)
         a.elements.forEach((e, i) => this.of(a.array).set(e, a.values[i]));
   }
-  /* A block's shared arrays are its own. */
+  /* Removes shared arrays: each block begins with its own. */
   drop(shared) { for (const name of shared) delete this.arrays[name]; }
-  /* What one launch has left is what the next one reduces. */
+  /* Makes the partial results of a launch the elements of the next one. */
   nextLaunch() {
     this.arrays.x = this.of("partials");
     this.arrays.partials = new Map();

@@ -82,8 +82,8 @@ PURE u32 has_special(u32 most) {
     return most >> 23 == 255;
 }
 
-/* Returns the spread of a batch; 0 if all elements are 0; `special`, one of the two above, if it has an infinity or a
- * NaN. */
+/* Returns the spread of a batch; 0 if all elements are 0; `special`, OF_ONE_SUM or OF_SEVERAL_SUMS, if it has an
+ * infinity or a NaN. */
 PURE i32 spread_of(u32 most, u32 least, i32 special) {
     const i32 high = (i32)(most >> 23), low = (i32)((least + 1) >> 24);
     return high == 255 ? special : high <= low ? 0 : high - low;

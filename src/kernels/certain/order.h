@@ -1,8 +1,10 @@
 /*
- * order.h - the order of elements as one of unsigned integers: keys, of which the greatest belongs to the greatest element,
- * or to the least one where keys are turned. A NaN's key is above all others, so the greatest key says that there is one.
+ * order.h - order-preserving keys: unsigned integers, the greatest of which belongs to the greatest element, or to
+ * the least one where keys are turned. A NaN's key is above all others, so the greatest key says whether there is a
+ * NaN.
  *
- * Integers. A key is the element with its sign bit turned over, where it has one; `flip` has that bit, or all others.
+ * Integers. A key is the element with its sign bit turned over, where it has one; `flip` has that bit, or for turned
+ * keys all others.
  *
  * Floats. Let v(x) be the bits of x as a signed integer, with all bits but the sign turned over where x is negative. v
  * rises with x, -0 just below +0. With NaNs at both ends it runs through all integers of the type:
@@ -46,10 +48,10 @@ typedef u32 key;
 #define TURN_NONE ((key)0)
 #endif
 #endif
-/* What key_of() is to flip, where the greatest element is wanted (TURN_NONE), and the least one. */
+/* The `flip` of key_of() is TURN_NONE where the greatest element is wanted, and TURN_ALL where the least one is. */
 #define TURN_ALL (TURN_NONE ^ KEY_MASK)
 
-/* Returns an element's key. `flip` is one of the two above. */
+/* Returns an element's key. `flip` is TURN_NONE or TURN_ALL. */
 PURE key key_of(element e, key flip) {
 #if HAS_NANS
     const key b = (key)e ^ (flip & KEY_SIGN);

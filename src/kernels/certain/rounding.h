@@ -1,5 +1,6 @@
 /*
- * rounding.h - what a sum in one or two doubles is as a float of any type, and when a sum that is only near decides that.
+ * rounding.h - rounds sums in one or two doubles to floats of any type, and tests whether an approximate sum decides
+ * the float.
  *
  * An exact sum s + e is rounded once: to a shorter type by way of a double that is rounded to odd, to f64 by the remainder
  * of the quotient. What is only known within a bound - a ball - is rounded at both ends: if these are the same float, so is
@@ -76,8 +77,7 @@ PURE u64 pair_nearest(double q, double rest, double more, double n) {
  * quotient, or a neighbour of that. The remainder a - q n + r has at most 53 bits before r. */
 PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
     const double count = (double)n;
-    if ((n & (n - 1)) ==
-        0) { /* a power of two: the sum's double, or what is odd about it, says all */
+    if ((n & (n - 1)) == 0) { /* a power of two: a / n is exact, and r matters by its sign only */
         const double q = a / count;
         if (exponent_field(q) < 200) *lost = 1;
         return to == F64 ? double_bits(q) : pair_shorter(pair_to_odd(q, r), to);

@@ -1,11 +1,11 @@
 /*
  * coarsened - more work for each thread before the tree begins.
  *
- * A tree keeps ever fewer threads busy and has a barrier in each step; with many more blocks than the
- * device can hold at once it pays for that again and again, one round of blocks after the other. So
- * let each thread first add 2 * coarsen elements by itself, where all threads are busy and none has
- * to wait, and build one tree where there would have been `coarsen` of them. The elements are
- * blockDim apart, so that in each round a warp still reads neighbours.
+ * A tree keeps fewer and fewer threads busy, and each of its steps ends with a barrier. `shared`
+ * pays for that again and again: it launches many more blocks than the device can hold at once.
+ * Here each thread first adds 2 * coarsen elements, while all threads are busy and none has to
+ * wait. One tree then takes the place of `coarsen` trees. A thread's elements are blockDim apart,
+ * so that in each round a warp still reads neighbours.
  */
 #include "../operators.h"
 

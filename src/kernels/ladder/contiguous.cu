@@ -2,9 +2,9 @@
  * contiguous - the stride runs the other way.
  *
  * Thread t owns element t and adds the one a whole blockDim further on; then the stride halves. The
- * threads at work stand side by side, as in interleaved-index, and now so do their elements: a warp
- * reads 32 neighbours, which memory delivers in one piece, where strides that grow made it fetch a
- * 128-byte line for each.
+ * threads at work stand side by side, as in interleaved-index, and now so do their elements. A warp
+ * reads 32 neighbours, which memory delivers in one piece. When strides grow, it fetches a 128-byte
+ * line for each element.
  *
  *     step 1   0<----------4   1<----------5   2<----------6   3<----------7
  *     step 2   0<----2   1<----3

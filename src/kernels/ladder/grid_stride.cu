@@ -2,8 +2,8 @@
  * grid-stride - as many blocks as the device can run at once, however long the array.
  *
  * coarsened still launches more blocks the longer the array gets. Here the grid is sized to the
- * device and all its threads walk the array together, a grid's width at a time: no block waits for
- * its turn, there is one tree for each block that ever runs, and few partials are left over.
+ * device, and all its threads walk the array together, a grid's width at a time. So no block waits
+ * for its turn, and there are no more trees and partials than blocks that the device runs at once.
  */
 #include "../operators.h"
 

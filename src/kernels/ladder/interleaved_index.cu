@@ -2,11 +2,11 @@
  * interleaved-index - the same additions, done by the first threads.
  *
  * interleaved-modulo switches threads off all over the block: at stride 32 each warp still has one
- * thread at work and 31 idle ones, and is paid for in full. Here the pairs are numbered and thread t
- * takes pair t, so that the threads at work stand side by side and whole warps fall idle at once.
- * `threads` says how many are at work: it is halved where the stride is doubled, and nothing is
- * divided by a variable. What does not change: the elements of a pair, and of neighbouring pairs, lie
- * ever further apart in memory.
+ * thread at work and 31 idle ones, but costs as much as a full warp. Here the pairs are numbered
+ * and thread t takes pair t, so that the threads at work stand side by side and whole warps fall
+ * idle at once. `threads`, the number of threads at work, is halved where the stride is doubled, so
+ * nothing is divided by a variable. As before, the elements of a pair, and of neighbouring pairs,
+ * lie further apart in each step.
  */
 #include "../operators.h"
 

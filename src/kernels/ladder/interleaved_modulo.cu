@@ -2,9 +2,9 @@
  * interleaved-modulo - the first kernel that comes to mind.
  *
  * A block owns a segment of 2 * blockDim neighbouring elements, and thread t the one at 2t. In the
- * first step every thread adds its right neighbour to its own element; in the second every other
- * thread adds what its neighbour's neighbour has gathered; the stride doubles until thread 0 holds
- * all. Against one CPU thread: log2 steps instead of a loop over all elements.
+ * first step every thread adds its right neighbour to its own element. In the second every other
+ * thread adds what its neighbour's neighbour has gathered. The stride doubles until thread 0 holds
+ * all. A segment of n elements takes log2(n) steps; one CPU thread takes n - 1.
  *
  *     step 1   0<-1  2<-3  4<-5  6<-7        threads 0 1 2 3
  *     step 2   0<----2     4<----6           threads 0   2

@@ -1,8 +1,8 @@
 /*
  * ladder.cu - all rungs for one type and one operator, as one program.
  *
- * What a build compiles. Where there is no file system to include from, gpu/embed.h puts each file's text
- * in the place of the lines that include it.
+ * Builds compile this file. Where there is no file system to include from, gpu/embed.h puts each
+ * file's text in the place of the lines that include it.
  */
 #include "../operators.h"
 

@@ -3,7 +3,7 @@
  *
  * The first rungs reduce in place, in global memory. They work on a copy, so that the caller's array
  * stays as it was, and the copy is of accumulators, so that a sum of bytes has room to grow.
- * One thread an element.
+ * Each thread copies one element.
  */
 #include "../operators.h"
 

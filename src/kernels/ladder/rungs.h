@@ -3,7 +3,7 @@
  *
  *   LADDER_RUNGS(X)   X(ID, name, kernel, file, INPUT, EXTRA, pairs, shared, idea, waste, mends)
  *       name    as the command line and the reports call it
- *       kernel  the function. (Where it is not the name: OpenCL has a shuffle() of its own.)
+ *       kernel  the function; not `shuffle` but `shuffled`, since OpenCL has a shuffle() of its own
  *       INPUT   COPY      reduces its input in place: accumulators that load_elements() has made
  *               ELEMENTS  reads elements and never writes them
  *       EXTRA   NOTHING   (input, n, partials, total)
@@ -12,22 +12,22 @@
  *       pairs   a block's segment is 2 * blockDim * pairs elements; PAIRS_FACTOR: `pairs` is the
  *               coarsening factor; PAIRS_GRID: the grid is the host's choice, whatever the length
  *       shared  accumulators in shared memory that a block uses, as an expression of B = blockDim
- *               (what is reserved is the same for B = BLOCK_MAX)
+ *               (a kernel reserves as many as for B = BLOCK_MAX)
  *       idea    what is new against the rung before
  *       waste   what it still wastes
- *       mends   the rung that mends that; "" on the last
+ *       mends   the rung that mends that; "tally" on the last, which is no kernel of this table
  *
  * Every kernel takes
  *       input     the elements, or the working copy; starts at a multiple of 16 bytes
- *       n         a u64; any, 0 too
- *       partials  an accumulator a block
+ *       n         the number of elements, a u64; may be 0
+ *       partials  room for an accumulator of each block
  *       total     NULL: block b writes partials[b]. Otherwise one word that holds to_word(neutral())
  *                 at the start; every block combines its result into it and writes no partial.
  *       blockDim  a power of two, 1 to 1024. The grid is at least 1, also for n = 0.
  * A single-pass grid behaves as if it were one block: partials[0] or the total is the result.
  *
- * To finish by relaunch, run the kernel again over the partials: the instance for the
- * accumulators' own type, in place if the rung is.
+ * To finish by relaunch, run the kernel again over the partials: the instance whose element type is
+ * the accumulators' type. It reduces in place if the rung does.
  */
 #ifndef TALLY_LADDER_RUNGS_H
 #define TALLY_LADDER_RUNGS_H

@@ -2,15 +2,15 @@
  * shuffle - the tree without memory.
  *
  * The threads of a warp can read each other's registers. So each warp runs its tree by itself, with
- * no memory and no barrier, and leaves one value; the first warp gathers these, at most 32, and runs
- * the same tree once more. One barrier a block, where vectorized has one a step.
+ * no memory and no barrier, and leaves one value. The first warp gathers these values, at most 32,
+ * and runs the same tree once more. A block has one barrier, where vectorized has one in each step.
  */
 #ifndef TALLY_LADDER_SHUFFLE
 #define TALLY_LADDER_SHUFFLE
 #include "vectorized.cu"
 
-/* Combines the v of all the block's threads, who all call this, and returns the result to thread 0; to others something
- * else. `warps` has room for a value a warp. */
+/* Combines the v of all threads of the block, which all call this. Returns the result to thread 0,
+ * and an unspecified value to the other threads. `warps` has room for a value of each warp. */
 __device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
                                      SHARED word *exchange) {
     const u32 lane = threadIdx.x % WARP, count = (blockDim.x + WARP - 1) / WARP;

@@ -1,10 +1,10 @@
 /*
  * vectorized - wider loads, and several of them under way.
  *
- * Memory answers late, and then with a lot at once. grid-stride asks for one element at a time and
- * adds it before it asks for the next. Here a thread reads 16 bytes with one instruction, a pack, and
- * asks for four packs before it needs the first. The array must start at a multiple of 16 bytes;
- * the elements that do not fill a pack come last, one by one.
+ * Memory has a long latency, but delivers much at once. grid-stride asks for one element at a time
+ * and adds it before it asks for the next. Here a thread reads 16 bytes with one instruction, a
+ * pack, and asks for four packs before it needs the first. The array must start at a multiple of 16
+ * bytes; the elements that do not fill a pack come last, one by one.
  */
 #ifndef TALLY_LADDER_VECTORIZED
 #define TALLY_LADDER_VECTORIZED
@@ -14,7 +14,7 @@
 #define IN_FLIGHT 4u
 
 typedef union pack {
-    uint4 bits; /* what is loaded */
+    uint4 bits; /* for the load of 16 bytes */
     element e[16 / sizeof(element)];
 } pack;
 

@@ -1,13 +1,13 @@
 /*
- * levels.h - in which precision a lane adds its part of a row, and how rows are tried again in the next one
- * (state/float_sum.h). For states that have one precision only the others are empty.
+ * levels.h - the precision level at which a lane adds its part of a row, and how rows are tried again at the next level
+ * (state/float_sum.h). For states with one level only, the functions for other levels are empty.
  *
  * Before including this header, include a state and packs.h.
  */
 #ifndef TALLY_SCHEDULE_LEVELS_H
 #define TALLY_SCHEDULE_LEVELS_H
 
-#define STRIKES 1u  /* failures of plain sums in a piece after which they are not tried again */
+#define STRIKES 1u  /* after more failures than this, a piece does not try plain sums again */
 #define ADDED   64u /* elements that a lane adds at a time, at most */
 /* A batch, which a lane tests for exactness as a whole, has at most 2^BATCH_POWER elements: BATCH_TURNS times ADDED. To
  * close one takes doubles, so batches in floats are as long as their integers allow. */
@@ -33,9 +33,9 @@ PURE u32 power_for(u32 n) {
     return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
 }
 
-/* Adds the packs of CHUNKS chunks, from that at *c on, to the batch; *c is behind them afterwards. Where all lie in the
- * range, and it is `is_long`, they are all under way at once. Sums, which take longer than extremes, have the next ones
- * brought nearer meanwhile. */
+/* Adds the packs of CHUNKS chunks, from that at *c on, to the batch; *c is behind them afterwards. If `is_long`, and
+ * all lie in the range, their loads are all under way at once. Sums, which take longer than extremes, prefetch the
+ * next packs meanwhile. */
 INLINED void add_chunks(batch *k, const pack_range *r, u32 *c, u32 step, u32 is_long) {
     if (is_long && LONG_LOADS > LOADS &&
         warp_votes(*c >= r->from && *c + ((LONG_LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
@@ -83,8 +83,10 @@ PURE u32 power_of_batch(const batch *k) {
 #endif
 }
 
-/* Returns the level at which a batch is right: the one of *precision, if its plain sum is exact, or `may_approximate`
- * lets it be near, which *got then says. *precision rises where that seems to pay. */
+/* Returns the level at which the warp's batches are right: *precision if all plain sums are exact, else the next
+ * level. Where states have a compensated level, `may_approximate` keeps it at *precision, and the tag of *got says if
+ * the sum is approximate. *precision rises after more than STRIKES failures, or after the first where there is no
+ * such level. */
 INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *precision,
                      u32 *strikes) {
     const u32 is_exact = plain_sum_is_exact(k, power_of_batch(k));
@@ -98,7 +100,7 @@ INLINED u32 level_of(const batch *k, u32 may_approximate, state *got, u32 *preci
     return next;
 }
 
-/* Does the same as add_chunks() with sums of the errors, of all elements in the range. */
+/* Returns a batch of compensated sums, of the elements in the range among BATCH_TURNS * CHUNKS chunks from c on. */
 INLINED batch add_compensated_chunks(const pack_range *r, u32 c, u32 step) {
     batch k;
     begin(&k, 0);
@@ -117,7 +119,7 @@ INLINED batch add_compensated_chunks(const pack_range *r, u32 c, u32 step) {
     return k;
 }
 
-/* Does the same in double-doubles; returns the state. */
+/* Returns the state, in double-doubles, of the elements in the range among BATCH_TURNS * CHUNKS chunks from c on. */
 INLINED state add_double_double_chunks(const pack_range *r, u32 c, u32 step) {
     state mine = none();
     UNROLL_NOT

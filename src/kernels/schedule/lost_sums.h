@@ -128,8 +128,8 @@ OUTLINED u64 lost_sum_value(lost_sum s, u32 n, u32 to) {
     }
     const u32 votes = warp_votes(s.digit != 0);
     if (votes == 0) return 0;
-    /* The leading digit and the two below it, which are there as n < 2^32, give 65 bits at least. The others matter as being
-     * there or not. */
+    /* The leading digit and the two below it, which are there as n < 2^32, give 65 bits at least. Of the others it only
+     * matters whether any is not 0. */
     const u32 top = 31 - leading_zeros(votes);
     const u64 first = __shfl_sync(FULL_WARP, s.digit, top);
     const u64 second = __shfl_sync(FULL_WARP, s.digit, top - 1);

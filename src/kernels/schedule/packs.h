@@ -14,8 +14,8 @@
 #define CHUNKS (64 / CHUNK)   /* chunks that a lane adds before it tests whether its sum is exact */
 #define LONG_LOADS                                                                                 \
     (CHUNKS * LOADS <= 8 ? CHUNKS * LOADS                                                          \
-                         : LOADS) /* those of long rows: all of these, if they fit registers */
-#define NEAR_LOADS 8u             /* those of near sums with squares */
+                         : LOADS) /* loads of long rows: all chunks', if they fit registers */
+#define NEAR_LOADS 8u             /* loads of near sums with squares */
 #define WARPS      ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG   5
 #define PART_MOST  (1u << 31) /* pieces have fewer elements (rows.c) */
@@ -104,8 +104,8 @@ INLINED void load_packs(pack *t, u32 count, u32 step, const pack_range *r, u32 c
 }
 
 #if LOOKS_FIRST
-/* Adds packs, loaded from c on, of which PADDING has the places outside the range. Those that do not fit the chains are
- * loaded again. */
+/* Adds packs that were loaded from c on, with PADDING in the places outside the range. If they do not fit the chains,
+ * they are loaded again, one by one, and added compensated. */
 INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
@@ -173,15 +173,15 @@ INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, co
 }
 #endif
 
-/* Has the lines brought into the second-level cache that the warp takes after `count` packs of each lane at c, which are
- * at the end of a row those of its next one. All lanes of the warp call this. */
+/* Prefetches the lines that the warp takes after `count` packs of each lane at c; at the end of a row these are those
+ * of its next row. All lanes of the warp call this. */
 INLINED void prefetch_packs(u32 count, const pack_range *r, u32 c) {
     const u32 lane = threadIdx.x % WARP, line = LINE_BYTES / (u32)sizeof(element);
     const u32 at = c - lane * PACK + count * WARP * PACK + lane * line;
     if (PREFETCHES && lane * line < count * WARP * PACK && at < r->high) prefetch_line(r->x + at);
 }
 
-/* Begins with the range's elements from c on. */
+/* Begins a batch of the range's elements from c on. */
 INLINED void begin_at(batch *k, const pack_range *r, u32 c) {
     begin(k, c >= r->to ? NOWHERE : c < r->from ? r->from : c);
 }

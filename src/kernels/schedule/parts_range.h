@@ -1,6 +1,6 @@
 /*
- * parts_range.h - which elements of a row are whose: of a block's threads, which add them to their cells, and of a warp's lanes
- * or a thread, which take short rows; which rows a strategy has left.
+ * parts_range.h - how a block's threads share out the elements of a row and add them to their cells, and how a warp's
+ * lanes or a thread reduce short rows; also the search for the rows that a strategy has left.
  *
  * Before including this header, include schedule/parts_values.h.
  */
@@ -59,7 +59,7 @@ INLINED void add_to_row_sum(double x, row_sum *b) {
     b->mixed |= double_bits(x) != (u64)1 << 63;
 }
 
-/* Every team-th of n floats that lie `step` apart, from number `lane` on. */
+/* Adds every team-th of n floats that lie `step` apart, from number `lane` on. VALUE_OF is float v_ as a double. */
 #define ADD_ALL(type, VALUE_OF)                                                                    \
     do {                                                                                           \
         const GLOBAL type *from_ = (const GLOBAL type *)x + at;                                    \

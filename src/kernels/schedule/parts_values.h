@@ -25,8 +25,9 @@ __device__ void put_value(GLOBAL u8 *out, const parts_plan *p, u32 v, i64 place,
         store_bits(out, width_of(to), place, bits);
 }
 
-/* Writes all values of a row whose record is rec and known[], by one thread. means[] has the bits of the mean that is given
- * for each result, by its number, and behind it of its imaginary part; NULL: the plan's is for all. */
+/* Writes all values of a row whose record is rec and known[], by one thread. means[] has the bits of a given mean for
+ * each result, by its number; of complex numbers those of the imaginary part follow each. NULL: the plan's mean is
+ * for all. */
 __device__ void lower_row(const GLOBAL u8 *offsets, const GLOBAL u64 *means, GLOBAL u64 *work,
                           GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 *known,
                           SHARED u64 *rec, lower_scratch *r) {

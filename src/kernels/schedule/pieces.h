@@ -9,14 +9,15 @@
 
 #define TEAM_LOG  3            /* log2 of the largest team below a whole warp */
 #define TEAM_MOST (64 * CHUNK) /* the largest mean length of rows for teams below a warp */
-#define TEAM_ROWS 16           /* if a piece has fewer rows, half of TEAM_MOST counts */
+#define TEAM_ROWS 16           /* in pieces of fewer rows the limit is half of TEAM_MOST */
 /* The beginning of a piece: element `at` of row `row`; `whole` if that row begins in the piece. */
 typedef struct bound {
     u64 row, at;
     u32 whole;
 } bound;
 
-/* A search for the last row whose elements and ends of rows before it are at most u. */
+/* A search for the last row before which elements and ends of rows weigh at most u. It is one of low to high - 1; the
+ * lanes of a warp look at rows `step` apart. */
 typedef struct search {
     u64 u, low, high, step;
 } search;
@@ -28,7 +29,7 @@ __device__ u32 probe(const search *s, const GLOBAL u8 *offsets, part_rows r, u64
     return row < s->high && row_start(offsets, r, row) - origin + row * PARTS_ROW_END <= s->u;
 }
 
-/* Narrows the search by the lanes' votes: those of the first lanes, up to the first no, are bits that are set. */
+/* Narrows the search by the lanes' votes: the set bits below the first 0 are those of rows that are not too far. */
 PURE void narrow(search *s, u32 votes) {
     s->low += s->step * lowest_bit(~votes);
     s->high = s->low + s->step < s->high ? s->low + s->step : s->high;

@@ -46,8 +46,8 @@ __device__ u64 elements_of(const GLOBAL u64 *work, const parts_plan *p, u64 row,
 #define ADDS_AGAIN 1
 #include "lost_sums.h"
 
-/* Writes the values of rows that lanes have lost: each of such a lane, with n elements from s on, which lie `off` further on
- * in memory. All lanes of the warp call this. */
+/* Writes the values of the rows that lanes have lost. A lane whose `is_lost` is not 0 has one: `row`, of n elements
+ * from number s on, which lie `off` further on in memory. All lanes of the warp call this. */
 INLINED void add_lost_rows(aligned_elements at, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 s,
                            u64 off, u32 n, u32 is_lost) {
     UNROLL_NOT

@@ -17,9 +17,9 @@
 #define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
 
 #define STAGE_STEPS 12u /* the most rows of a lane at a time */
-/* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. No
- * rows: they are not. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the rows
- * that are staged now has as many elements as a pack. */
+/* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. If
+ * `rows` is 0, none are. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the
+ * rows that are staged now has as many elements as a pack. */
 typedef struct staging {
     u32 rows, t, most, are_packs;
     u64 ahead;
@@ -79,7 +79,7 @@ INLINED void stage_elements(SHARED uint4 *stage, aligned_elements at, u64 from, 
 }
 
 /* Lanes of neighbouring rows begin with different packs, which lie in different banks of shared memory.
- * Not where the first of equal elements counts. */
+ * Where the first of equal elements counts, all begin with the first pack. */
 #if FIRST_COUNTS
 #define LANES_TURN(packs, lane) 0u
 #define LANES_ROUND(packs)      (~0u)
@@ -206,7 +206,7 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     return got;
 }
 
-/* Whether short rows of one length may be taken several at once: not where sums have squares. */
+/* HAS_ONE_WAY is 1 where a lane may take several short rows of one length at once: not for sums with squares. */
 #if HAS_SQUARES
 #define HAS_ONE_WAY 0
 #else

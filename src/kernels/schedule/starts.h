@@ -1,5 +1,6 @@
 /*
- * starts.h - where rows begin of elements that lie in the order of their groups, or have been brought into it (sort.cu).
+ * starts.h - finds where rows begin, for elements that lie in the order of their groups or have been brought into it
+ * (sort.cu).
  *
  * Before including this header, include spots.h.
  */
@@ -25,7 +26,7 @@ __device__ u64 first_not_below(const GLOBAL u8 *ids, const GLOBAL u64 *work, con
     return low;
 }
 
-#define PROBES 7u /* of a step: their loads are under way at once */
+#define PROBES 7u /* ids that a step of LOWER_BOUND() loads at once */
 
 /* Adds to `at`, which is 0, the number of ids of `type` below `wanted`, of n that do not fall: std::lower_bound(), but in
  * steps to an eighth. One of those takes as long as a step to a half, as both wait for memory once. For any ids it ends,

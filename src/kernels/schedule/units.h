@@ -56,7 +56,7 @@ PURE row_source row_source_of(const GLOBAL element *at, i64 step) {
     return from;
 }
 
-/* A tile's rows: where they lie, the number of the first, how far they are apart, and what turns keys. */
+/* A tile's rows: where they lie, the number of the first, how far they are apart, and the `flip` of their keys. */
 typedef struct tile_rows {
     row_source from;
     u32 first, strands;

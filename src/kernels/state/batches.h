@@ -1,6 +1,6 @@
 /*
- * batches.h - what all kinds of batches do alike (float_batches.h, float_chain_sums.h): a batch's states are merged into the
- * whole ones, and a tile that fits no batch is added to these element by element.
+ * batches.h - the functions that all kinds of batches share (float_batches.h, float_chain_sums.h): a batch's states are
+ * merged into the whole ones, and a tile that fits no batch is added to these element by element.
  *
  * A kind of batches defines `batch`, with `room`, `used` and `before`, begin_batch(), batch_state() and add_tile(). It
  * includes this header behind batch_state(), and its add_tile() may use what is in here.

@@ -1,6 +1,6 @@
 /*
- * cells.h - what is known after some elements of a type that the plan says, of all monoids at once: words, and sums of which a
- * thread has what two doubles or four digits hold. The rest goes, exactly, to the block's superaccumulators (limbs.h).
+ * cells.h - a thread's state of all monoids at once, for elements of the type that the plan says: words, and sums in
+ * two doubles or four digits. Bits that these do not hold go, exactly, to the block's superaccumulators (limbs.h).
  *
  * Before including this header, define TYPE_U64 and OP_OR, which stand for any type, and include
  * operators.h, parts.h, records.h, lower.h, limbs.h, doubles.h and spots.h.
@@ -22,7 +22,7 @@ enum {
     W_AT_GREATEST,
     W_AT_LEAST,
     W_AT_NAN,
-    W_MIXED /* bit p: of the sum of part p, some term is not -0 */
+    W_MIXED /* bit k: some term of monoid k's sum is not -0 */
 };
 
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
@@ -35,7 +35,8 @@ PURE void multiply(u64 *known, u64 magnitude) {
         known[W_MAGNITUDE] = (mine * magnitude) ^ 1;
 }
 
-/* Makes of *a and *at_a the better of two extremes, and its index: of both the greater word wins. */
+/* Makes *a the greater of two extremes, and *at_a its index. Indices are complemented, so of equal extremes the one
+ * with the greater word is the first. */
 PURE void merge_extreme(u64 *a, u64 *at_a, u64 b, u64 at_b) {
     if (b > *a || (b == *a && at_b > *at_a)) {
         *a = b;
@@ -57,7 +58,7 @@ PURE void merge(u64 *a, const u64 *b) {
     a[W_MIXED] |= b[W_MIXED];
 }
 
-/* Sums of floats as two doubles, those of integers as digits of 32 bits that have not been carried. */
+/* Sums of floats as two doubles, those of integers as digits worth 32 bits whose carries have not been settled. */
 typedef struct sum {
     double high, low;
     u64 digit[4];

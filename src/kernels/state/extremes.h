@@ -1,10 +1,10 @@
 /*
  * extremes.h - the greatest key (certain/order.h), and the least one. A NaN's key is the greatest of all, so the greatest
- * one alone tells of it. state/README says what a state defines.
+ * key alone says whether there is a NaN. state/README says what a state defines.
  *
- * Before including this header, include operators.h and lower.h, and define HAS_LEAST: 1 where both extremes are wanted;
- * FLIP(p), what turns elements into keys that sort as wanted;
- * and VALUES, the type of the plan that says which values are wanted.
+ * Before including this header, include operators.h and lower.h, and define HAS_LEAST: 1 where both extremes are
+ * wanted; FLIP(p), the `flip` of key_of() (certain/order.h); and VALUES, the type of the plan that says which values
+ * are wanted.
  */
 #ifndef TALLY_STATE_EXTREMES_H
 #define TALLY_STATE_EXTREMES_H
@@ -18,7 +18,7 @@
 #define VALUES_ARE_ELEMENTS 1
 #define NEVER_LOST          "extremes lose nothing"
 
-/* Where the least one is not wanted, nothing reads it, and compilers leave it out. */
+/* Where HAS_LEAST is 0 nothing reads `least`, and compilers leave it out. */
 typedef struct state {
     key most, least;
 } state;

@@ -1,10 +1,9 @@
 /*
- * fast.h - the sum of floats in any order, which no bound says anything of: doubles for columns, elements' own precision
+ * fast.h - the sum of floats in any order, without an error bound: doubles for columns, elements' own precision
  * for rows (FAST_REAL), where nothing waits for an addition. state/README says what a state defines.
  *
  * Before including this header, include widen.h and certain/rounding.h, and define VALUES, the type of the plan that says
- * which values are wanted; FAST_REAL: double or real; and
- * FAST_MEANS: 1 where means are asked for, too.
+ * which values are wanted; FAST_REAL: double or real; and FAST_MEANS: 1 where means are asked for, too.
  */
 #ifndef TALLY_STATE_FAST_H
 #define TALLY_STATE_FAST_H

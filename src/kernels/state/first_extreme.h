@@ -22,7 +22,8 @@ typedef struct state {
     key most;
     PLACE at;
 } state;
-/* A batch counts elements with 32 bits. `at` is that of its first element, or NOWHERE, until a greater key comes. */
+/* A batch numbers elements with 32 bits. Until a key above 0 comes, `at` is the number of the batch's first element, or
+ * NOWHERE if it has none. */
 typedef struct batch {
     key most;
     u32 at;

@@ -4,8 +4,8 @@
  *
  * Sums without squares: while a batch's exponents are few enough apart, plain additions are exact; while they
  * are not too far apart for that, so are additions whose errors are added up plainly. Squares: a batch's sum begins at a
- * power of two that its squares do not double, so that one subtraction tells what an addition has lost; with f64 the
- * sum of elements begins so, too. Of shorter floats nothing is lost then; of f64 so little that most variances and
+ * power of two that its squares do not double, so that FastTwoSum gives an addition's error; with f64 the sum of
+ * elements begins so, too. Of shorter floats nothing is lost then; of f64 so little that most variances and
  * norms are certain all the same (certain/variance.h).
  *
  * Before including this header, include halves.h and float_sums.h.
@@ -23,14 +23,14 @@ typedef struct batch {
 #endif
 #if HAS_SQUARES && LONG
     u32 high
-        [VECTOR]; /* each column's window: the exponent field that its elements are at most in, and not 0; or 0 */
+        [VECTOR]; /* each column's window: the largest exponent field of elements that fit, or 0 */
 #elif HAS_SQUARES
     double base; /* where `square` began */
 #endif
     u32 most, least; /* the bounds of certain/batch.h */
-    u32 room;        /* rows that it has room for */
+    u32 room;        /* rows that the batch has room for */
     u32 rough;       /* not 0: something may have been lost */
-    u32 used;        /* there is something in it */
+    u32 used;        /* the batch has elements */
     u32 before;      /* the whole has been begun: it is in memory, as it is seldom needed */
 } batch;
 
@@ -57,7 +57,7 @@ INLINED void begin_batch(batch *b, u32 columns) {
 }
 
 #if HAS_SQUARES
-/* Where a batch's sum and its squares began. */
+/* Return the numbers at which a batch's sum, and its sum of squares, of column v began. */
 #if LONG
 PURE double first_of(const batch *b, u32 v) {
     return b->high[v] ? 1.5 * power_of_two((i32)b->high[v] - 1023 + 7) : -0.0;
@@ -161,7 +161,7 @@ INLINED u32 open_window(batch *b, u32 columns, u32 most, u32 least) {
     if (has_special(most)) return 0;
     b->most = high << 23 | 0x7fffffu;
     b->least = lowest > 0 ? (lowest << 24) - 1 : 0;
-    if (least < b->least) { /* any finite ones */
+    if (least < b->least) { /* too far apart for a base: the batch takes any finite elements */
         b->most = 0x7f7fffffu;
         b->least = 0;
         b->rough = 1;
@@ -220,7 +220,7 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
     }
     UNROLL
     for (u32 v = 0; v < columns; v++)
-        if (b->high[v] == 0) /* it takes zeros; squares of subnormal numbers are lost */
+        if (b->high[v] == 0) /* zeros lose nothing; squares of subnormal numbers are lost */
             UNROLL
     for (u32 k = 0; k < rows; k++)
         lost |= double_bits(t->e[k * columns + v]) << 1;

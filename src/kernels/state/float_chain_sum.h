@@ -8,7 +8,7 @@
  * (certain/batch.h): each addition of errors comes from a window's sum or from an element, which are fewer than the batch has
  * elements.
  *
- * While all elements are 0, what tells -0 is the double: they do not fit before one of them has been +0.
+ * While all elements are 0, the double keeps the sign of their sum: zeros do not fit the chains before one has been +0.
  *
  * Before including this header, define IN_FLOATS and include float_sum.h, which includes it.
  */
@@ -27,9 +27,9 @@
 typedef struct batch {
     chains c;
     i32 units[CHAINS]; /* what the chains have taken before they began anew */
-    double sum, rest;  /* of what is in the chains no more, or never was; and its errors */
+    double sum, rest;  /* the sum of what has left the chains or never was there; its errors */
     magnitudes all;    /* of all elements */
-    magnitudes noted;  /* of those that are looked at */
+    magnitudes noted;  /* of elements that have been looked at, but not added */
     u32 turns;         /* times that the chains have begun anew */
     u32 used;          /* the chains have something */
 } batch;

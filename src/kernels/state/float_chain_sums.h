@@ -2,9 +2,9 @@
  * float_chain_sums.h - batches of several sums at once, as float_batches.h has them, in chains of floats (float_chains.h):
  * sums of elements, or with FOLD_SQUARES of their squares. A batch has 2^BATCH_LOG rows, as many as a chain.
  *
- * A tile of elements with one that is too small for the window fits no batch. Squares of such elements may leave a sum
- * off: an addition to the last chain, and the square's own rounding where it is subnormal, lose at most a last bit each,
- * 2^(BATCH_LOG + 1) last bits in all.
+ * For sums of elements, a tile with an element too small for the window does not fit the batch. Squares of such
+ * elements are added, but make the sum inexact: an addition to the last chain, and the square's own rounding where it
+ * is subnormal, lose at most a last bit each, 2^(BATCH_LOG + 1) last bits in all.
  *
  * Before including this header, include float_sums.h and halves.h.
  */
@@ -20,10 +20,10 @@
 typedef struct batch {
     chains c;
     u32 signs
-        [VECTOR]; /* the bits that all elements of a word's columns have, which tell whether all are negative or -0 */
-    u32 room;   /* rows that it has room for */
+        [VECTOR]; /* the AND of all elements' words: a sign bit stays set if a column's elements all have it */
+    u32 room;   /* rows that the batch has room for */
     u32 rough;  /* not 0: squares may have lost something */
-    u32 used;   /* there is something in it */
+    u32 used;   /* the batch has elements */
     u32 before; /* the whole has been begun: it is in memory, as it is seldom needed */
 } batch;
 

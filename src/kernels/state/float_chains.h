@@ -94,8 +94,8 @@ typedef struct magnitudes {
     u32 most, least;
 } magnitudes;
 
-/* Notes are magnitudes in the form that takes the fewest steps to widen; noted_magnitudes() are those of elements. Elements
- * of 16 bits are noted two at a time, as they lie in words. */
+/* Notes are magnitudes in the form that takes the fewest steps to widen; noted_magnitudes() turns them into bits of
+ * elements. Elements of 16 bits are noted two at a time, as they lie in words. */
 #if defined(TYPE_F32)
 PURE magnitudes nothing_noted(void) {
     const magnitudes m = {NO_MOST, NO_LEAST};
@@ -127,7 +127,7 @@ PURE magnitudes noted_magnitudes(magnitudes noted) {
 }
 #endif
 
-/* FITS() is 1 where elements of these magnitudes fit the window. Small ones do where squares may be off. */
+/* FITS() is 1 where elements of these magnitudes fit the window. Sums of squares may be off, so none is too small. */
 #define FITS(c, m) ((m).most < (c)->end && (CHAINS_OF_SQUARES || (m).least >= (c)->least))
 
 /* Chooses the window of empty chains for elements of these magnitudes. Returns 0 where they fit none. */

@@ -321,7 +321,8 @@ typedef struct lowered {
     u32 lost;
 } lowered;
 
-/* Returns the value of a sum that is an infinity or a NaN; of f64 perhaps only on the way, so that it is lost. */
+/* Returns the value of a sum that is an infinity or a NaN. A sum of f64 may have overflowed only on the way, so it is
+ * lost. */
 PURE lowered lower_special(state s, u32 op, u32 to) {
     const u32 of_squares = HAS_SQUARES && (op == SUMSQ || op == NORM2);
     const double v = of_squares ? double_from(s.w[SQUARES]) : double_from(s.w[0]);

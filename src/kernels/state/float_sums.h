@@ -24,7 +24,7 @@ typedef struct lowered {
 #else
 #define HAS_SUM 1
 #endif
-/* Why what is of sums does not occur, or NULL. */
+/* The reason why paths for sums of elements are never taken, or NULL. */
 #define ONLY_SQUARES (HAS_SUM ? NULL : "there are squares only")
 #if defined(TYPE_F32)
 #define IS_F32 1
@@ -256,8 +256,8 @@ SELDOM void add_slowly(row_source from, u32 count, state *a) {
 
 /* ---- Values ---- */
 
-/* Each kind of sums defines lower_by_kind(), which returns whether it gives *r, a value that a pair alone does not; and
- * quick_value(), which returns whether plain arithmetic gives most values' bits. */
+/* Each kind of sums defines two functions. lower_by_kind() returns 1 if it has set *r, to a value that takes more
+ * than a pair. quick_value() returns 1 if plain arithmetic has given the value's bits, as it does for most values. */
 
 #if HAS_SQUARES
 PURE u32 lower_by_kind(state *a, u64 n, u32 op, u32 to, u64 correction, i32 exponent, lowered *r) {
@@ -365,7 +365,7 @@ PURE u32 is_one_double(const state *a, u32 op, u32 to, u64 *bits) {
     return 1;
 }
 #if HAS_SQUARES
-/* Whether results may be of different numbers of rows. */
+/* HAS_OWN_SCALE() is 1 if results may be of different numbers of rows. */
 #if defined(VARIES)
 #define HAS_OWN_SCALE(p) 1
 #else

@@ -20,7 +20,7 @@ typedef struct state {
 } state;
 typedef state batch;
 
-/* The words above those of an element: the sign of a negative one. */
+/* The word above an element's: all ones if the element is negative. */
 #if defined(TYPE_I64)
 #define WORD_ABOVE(x) (0 - ((x) >> 63))
 #else

@@ -1,6 +1,6 @@
 /*
- * near_sums.h - float sums that are only near (float_sum.h): what a lane adds cheaply, and whether that determines the value
- * (certain/rounding.h, certain/variance.h).
+ * near_sums.h - near, or approximate, float sums (float_sum.h): how a lane adds them cheaply, and whether they
+ * determine the value (certain/rounding.h, certain/variance.h).
  *
  * A plain sum without squares is near where its batch was not exact: TAG_APPROXIMATE. Sums with squares are near
  * on a level of their own: floats of up to 32 bits have one double for each sum, f64 two, the second of which is the plain
@@ -13,8 +13,8 @@
 
 #define APPROXIMATE_MOST (1u << 20) /* near sums have fewer elements: docs/exactness.md */
 
-/* Adds an element to near sums. `tells`: for f64, the tag becomes other than 0 if they are not
- * exact.
+/* Adds an element to near sums. If `tells`, the tag of sums of f64 becomes other than 0 when they
+ * are not exact.
  * Floats of up to 32 bits: the error of the sum of n squares is at most n 2^-53 of itself, that of the
  * sum n 2^-53 of the sum of magnitudes.
  * f64: errors are at most 2 n (n + 1) 2^-106 and n^2 2^-106 of the same. */
@@ -42,9 +42,9 @@ INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
     s->w[SQUARES + 1] = double_bits(double_from(s->w[SQUARES + 1]) + (error + rest));
 }
 
-/* The sum of squares of a few elements in floats: their plain sum by TwoSum, and the plain sum of its errors and, of f32,
- * those of the squares. Or their sum above a base, a power of two that is no less than any of the squares: so one
- * subtraction gives what an addition leaves (FastTwoSum). */
+/* The sum of squares of a few elements in floats. `high` is their sum by TwoSum, and `low` the plain sum of its
+ * errors and, of f32, of the squares' errors. Or `high` is their sum above a base, a power of two that is no less
+ * than any of the squares, so that FastTwoSum gives an addition's error. */
 #define SQUARES_IN_FLOATS (HAS_FLOATS && HAS_SQUARES && !HAS_SUM && !LONG)
 #define NEAR_MOST         64u /* elements, at most */
 typedef struct near_squares {
@@ -62,7 +62,8 @@ PURE float base_of_squares(u32 most) {
                       << 23);
 }
 
-/* Adds the square of x, below the base, to sum->high, which is not, and what that leaves to sum->low. */
+/* Adds the square of x to sum->high, and the error of that to sum->low. The square is less than the base, which is at
+ * most sum->high. */
 INLINED void add_above_base(near_squares *sum, float x) {
     const float before = sum->high;
     sum->high = fused_float(x, x, before);
@@ -108,14 +109,14 @@ INLINED void add_near(near_squares *k, element e, u32 inside) {
     if (IS_F32) k->low += fused_float(x, x, -square);
 }
 
-/* Adds that to near sums, and begins anew. */
+/* Adds the squares in floats to the near sum in doubles, and begins anew. */
 INLINED void end_near(near_squares *k, state *s) {
     const double sum = (double)k->high + (double)k->low;
     s->w[SQUARES] = double_bits(double_from(s->w[SQUARES]) + sum);
     k->high = k->low = 0;
 }
 
-/* How many additions of doubles have as large an error as those of NEAR_MOST = m elements in floats. An addition to `high`
+/* The number of additions of doubles whose error is that of adding NEAR_MOST = m elements in floats. One to `high`
  * rounds by at most 2^-24 of the sum Q, so `low` is at most 2 m 2^-24 Q, and each of 2 m additions to it rounds by 2^-24 of
  * that: (2 m + 4)^2 2^-48 Q covers them.
  *
@@ -127,9 +128,10 @@ INLINED void end_near(near_squares *k, state *s) {
          ? ((2.0 * NEAR_MOST + 4) * (2.0 * NEAR_MOST + 4) + 5.0 * NEAR_MOST * (NEAR_MOST + 1)) *   \
                32 /* 2^-48 / 2^-53 */                                                              \
          : 0.0)
-/* Squares in floats below this may have lost bits below 2^-149, or have a base of 2^-100 that is more than 4 Q: of which
- * what 2^14 times NEAR_MOST elements lose is below 2^-122. Beside larger ones that is nothing. A base that is an infinity
- * makes a NaN, which is not larger. */
+/* The limit above which a sum of squares in floats is near. Below it, squares may have lost bits below 2^-149, or the
+ * base of 2^-100 may be more than 4 Q. 2^14 times NEAR_MOST elements then lose less than 2^-122, so
+ * less than 2^11 2^-53 Q. NEAR_DEPTH has room for that: of its (2 m + 4)^2 the additions need 4 m^2, and 16 m are 2^15
+ * units of 2^-53 Q. A base that is an infinity makes the sum a NaN, which is not above it. */
 #define NEAR_LEAST 0x1p-80
 
 /* Adds the near sums of another lane. */
@@ -160,15 +162,15 @@ PURE u32 approximate_sum_rounds(double sum, u32 tag, u32 n, u32 op, u32 to, u64 
     return n < APPROXIMATE_MOST && near_sum_rounds(sum, off * most, n, op == MEAN, to, bits);
 }
 
-/* Returns the same as a value that may be lost. */
+/* Returns the value that approximate_sum_rounds() finds; it is lost if there is none. */
 SELDOM lowered lower_approximate(double sum, u32 tag, u32 n, u32 op, u32 to) {
     lowered r;
     r.lost = !approximate_sum_rounds(sum, tag, n, op, to, &r.bits);
     return r;
 }
 
-/* Returns whether near sums of n elements can give a problem's values: one, with squares, and a correction that is not far
- * off. */
+/* Returns whether near sums of n elements can give a problem's values: it has only one, of squares, and a correction
+ * in the range of ddof_of(). */
 PURE u32 can_approximate(const VALUES *p, u64 n) {
     const u32 op = p->value[0] & 255;
     u32 is_far = 0;
