@@ -7,7 +7,7 @@
 #include <string.h>
 
 static _Thread_local struct {
-    tally_state *state, *kept; /* kept: the same, also while it is taken */
+    tally_state *state, *kept; /* kept: the spare state, also while it is taken */
     tally_problem problem;
     size_t words, merge_words;
 } spare;
@@ -28,7 +28,8 @@ static void make_key(void) {
 
 /* ---- Taken and given -------------------------------------------------------------------------- */
 
-/* The main thread's is not given back when it ends: it is reachable until the process is gone. */
+/* Keeps a state as the thread's spare one. (That of the main thread is never freed, but reachable until the
+ * process ends.) */
 static void keep(tally_state *state) {
     spare.state = spare.kept = state;
     pthread_setspecific(key, state);
@@ -37,7 +38,7 @@ static void keep(tally_state *state) {
 static int same_problem(const tally_problem *a, const tally_problem *b) {
     return a->op == b->op && a->type == b->type && a->out == b->out && a->fast == b->fast &&
            a->ddof == b->ddof && !a->about && !b->about && !a->is_complex == !b->is_complex &&
-           memcmp(a->also, b->also, sizeof a->also) == 0;
+           !a->skip_nan == !b->skip_nan && memcmp(a->also, b->also, sizeof a->also) == 0;
 }
 
 tally_status spare_take(const tally_problem *problem, tally_state **out, size_t *words,
@@ -59,7 +60,7 @@ tally_status spare_take(const tally_problem *problem, tally_state **out, size_t 
 
 void spare_give(const tally_problem *problem, tally_state *state) {
     if (!state) return;
-    if (state == spare.kept && !spare.state) { /* it was taken, and nothing else is known of it */
+    if (state == spare.kept && !spare.state) { /* the taken state comes back */
         spare.state = state;
         return;
     }
