@@ -413,6 +413,8 @@ TALLY_API void tally_groups_destroy(tally_groups *groups); /* NULL is allowed */
 /* Adds groups of no elements, until there are `count`. The memory at least doubles where it has to be
  * moved. TALLY_EINVAL: there are more already. On an error nothing has changed. */
 TALLY_API tally_status tally_groups_grow(tally_groups *groups, size_t count);
+/* Returns the number of groups; 0 for NULL. */
+TALLY_API size_t tally_groups_count(const tally_groups *groups);
 /* From now on argmin and argmax count the elements of their group, and not all that are fed.
  * TALLY_EINVAL once elements have been fed. */
 TALLY_API tally_status tally_groups_index_within(tally_groups *groups);
@@ -546,7 +548,8 @@ TALLY_API size_t tally_state_merge_words(const tally_state *state);
 TALLY_API tally_status tally_state_to_merge_words(const tally_state *state, int64_t *words);
 TALLY_API tally_status tally_state_from_merge_words(tally_state *state, const int64_t *words);
 /* Merges left[] into right[]; the elements of left[] come first. Words of up to 2^31 states can be
- * merged, neighbours in any order. TALLY_EFORMAT: the words of one are of no state of the problem.
+ * merged, neighbours in any order. TALLY_EFORMAT: the words of one are of no state of the problem; those that additions
+ * combine are not looked at before tally_state_from_merge_words() does.
  * TALLY_ERANGE: both have more than 2^63 - 1 elements. After an error right[] is unchanged. */
 TALLY_API tally_status tally_merge_words(const tally_problem *problem, const int64_t *left,
                                          int64_t *right);

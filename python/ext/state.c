@@ -1,6 +1,6 @@
 /*
- * state.c - State and Groups: tally.h's states as objects. Each has a lock, as a state is one thread's at a time and
- * feeding gives up the interpreter's.
+ * state.c - State and Groups: tally.h's states as objects. Each has a lock, as only one thread at a time may use a
+ * state, and feeding releases the interpreter's lock.
  */
 #include "core.h"
 
@@ -10,12 +10,13 @@
 struct state_object {
     PyObject_HEAD struct problem_object *problem;
     PyThread_type_lock lock;
-    tally_state *state;   /* State has this, */
-    tally_groups *groups; /* Groups this */
-    size_t count;
+    tally_state *state;   /* of a State; else NULL */
+    tally_groups *groups; /* of a Groups; else NULL */
+    size_t count;         /* how many groups there are */
 };
 
-/* Whoever waits does not hold the interpreter's lock, which the other may need to go on. */
+/* Takes a state's lock. A thread that waits for it releases the interpreter's lock, which the holder may need to
+ * go on. */
 static void lock(struct state_object *s) {
     if (PyThread_acquire_lock(s->lock, NOWAIT_LOCK)) return;
     PyThreadState *thread = PyEval_SaveThread();
@@ -27,7 +28,7 @@ static void unlock(struct state_object *s) {
     PyThread_release_lock(s->lock);
 }
 
-/* Two at once, in the order of their addresses, so that two threads cannot wait for each other. */
+/* Takes two states' locks in the order of their addresses, so that two threads cannot wait for each other. */
 static void lock_both(struct state_object *a, struct state_object *b) {
     if (a == b) {
         lock(a);
@@ -76,7 +77,7 @@ static struct state_object *other_of(PyObject *object, PyObject *other) {
     return NULL;
 }
 
-/* Makes an object of a problem: of no elements, or as saved. `count`: of groups. */
+/* Makes a State, or a Groups with `count` groups: of no elements if `saved` is None, else from these saved bytes. */
 static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *saved, int is_groups,
                             size_t count) {
     PyObject *module = PyType_GetModule(type);
@@ -95,7 +96,10 @@ static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *sav
                       : tally_state_load(v.buffer.buf, size, &p->problem, &self->state);
         view_release(&v);
     }
-    if (s == TALLY_OK) return (PyObject *)self;
+    const size_t found = s == TALLY_OK && is_groups ? tally_groups_count(self->groups) : count;
+    if (found != count)
+        PyErr_Format(PyExc_ValueError, "%zu groups have been saved, not %zu", found, count);
+    if (s == TALLY_OK && found == count) return (PyObject *)self;
     Py_DECREF(self);
     return PyErr_Occurred() ? NULL : core_raise(s);
 }
@@ -332,7 +336,8 @@ static PyObject *groups_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     return NULL;
 }
 
-/* feed(x, mask, parts, device): parts as those of Problem.shaped(), of arrays that lie side by side. */
+/* feed(x, mask, parts, device): feeds a contiguous array of one dimension; `parts` are groups, as for
+ * Problem.shaped(). */
 static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
     struct state_object *self = (struct state_object *)object;
     PyObject *x, *mask, *parts, *spec;
@@ -358,7 +363,7 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
     return PyErr_Occurred() ? NULL : done(s);
 }
 
-/* values(out): into a tuple of contiguous arrays */
+/* values(out): writes the groups' values to a tuple of contiguous arrays. */
 static PyObject *groups_values(PyObject *object, PyObject *out) {
     struct state_object *self = (struct state_object *)object;
     struct shaped *a = core_new_shape(self->problem);
@@ -378,7 +383,7 @@ static PyObject *groups_values(PyObject *object, PyObject *out) {
     return PyErr_Occurred() ? NULL : done(s);
 }
 
-/* counts(out): how many elements each group has, into a contiguous array of 64-bit integers */
+/* counts(out): writes the number of each group's elements to a contiguous array of 64-bit integers. */
 static PyObject *groups_counts(PyObject *object, PyObject *out) {
     struct state_object *self = (struct state_object *)object;
     struct view v;

@@ -1,5 +1,5 @@
-"""Errors of calls on GPU arrays that only the elements show: that an exact integer does not fit, that an offset falls. Nobody waits
-for them but who asks for it, by checked()."""
+"""Errors of calls on GPU arrays that depend on the elements: an exact integer does not fit, an offset falls. Only a caller that
+uses checked() waits for them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ RESULT = 16  #: bytes of a tally_result and of a tally_outcome, both with their 
 
 
 def check_statuses(backend: Any, memory: Any, what: tuple[tuple[str, str], ...], is_outcome: bool) -> None:
-    """Raises what one outcome says, or the statuses of results in memory, RESULT bytes for each of `what`."""
-    for i, (op, kind) in enumerate(what):
+    """Raises the error in memory: that of one outcome, or the first one of results, RESULT bytes for each of `what`."""
+    for i, (op, kind) in enumerate(what[:1] if is_outcome else what):
         at, status, value = struct.unpack("=Qii", backend.to_host(memory[RESULT * i:RESULT * (i + 1)]))
         if status == 0:
             continue
@@ -29,7 +29,7 @@ def check_statuses(backend: Any, memory: Any, what: tuple[tuple[str, str], ...],
 
 
 def check_fits(backend: Any, fits: Any, text: str) -> None:
-    """Raises if an integer does not fit what it was brought to."""
+    """Raises if some integer does not fit the type that it was converted to: `fits` is an array of bool."""
     if not all(backend.to_host(fits)):
         raise OverflowError(text)
 

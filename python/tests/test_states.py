@@ -113,6 +113,13 @@ def test_damaged():
         tally.State.from_bytes(bytes(tally.State("sum")), "max")
 
 
+def test_groups_that_are_not_as_many():
+    saved = bytes(tally.Groups("sum", 5).update(np.ones(9), np.arange(9) % 5))
+    for count in (0, 3, 6):
+        with pytest.raises(ValueError, match=f"5 groups have been saved, not {count}"):
+            tally.Groups.from_bytes(saved, "sum", count)
+
+
 @pytest.mark.parametrize("op", ["sum", "mean", "min", "argmax", "count", "describe", "prod"])
 @pytest.mark.parametrize("ids", ["i1", "u2", "i4", "i8", "u8"])
 def test_groups(rng, op, ids):

@@ -24,7 +24,7 @@ static size_t name_length(const char *option) {
     return option[length] == '=' ? length : 0;
 }
 
-/* Returns TALLY_EDEVICE if two of the options, which commas part, have one name, or two are bare words. */
+/* Returns TALLY_EDEVICE if two of the comma-separated options have one name, or two are bare words. */
 static tally_status check_twice(const char *options) {
     for (const char *a = options; *a; a += strcspn(a, ","), a += *a == ',')
         for (const char *b = options; b < a; b += strcspn(b, ",") + 1) {
@@ -122,7 +122,12 @@ tally_status tally_device_read(tally_device *device, const void *bytes, size_t s
 tally_status tally_resident_copy(tally_device *device, void *to, const void *from, size_t bytes) {
     if (bytes == 0) return TALLY_OK;
     if (!to || !from) return fail(TALLY_EINVAL, "tally_resident_copy: an argument is NULL");
-    if (device && device->kind->copy_out) return device->kind->copy_out(device, to, from, bytes);
+    if (device && device->kind->copy_out) {
+        const struct fp_env caller = fp_env_enter();
+        const tally_status s = device->kind->copy_out(device, to, from, bytes);
+        fp_env_leave(caller);
+        return s;
+    }
     if (device && device->kind->fold_resident)
         return device_refuses(device, "has no one memory to copy from");
     memcpy(to, from, bytes);

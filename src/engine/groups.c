@@ -1,5 +1,6 @@
 /*
- * groups.c - the public states of grouped reductions: of each group the states of the problem's monoids, and no others.
+ * groups.c - the public states of grouped reductions. Each group has the states of the problem's monoids, and no
+ * others.
  */
 #include "base/fpenv.h"
 #include "base/hash.h"
@@ -26,7 +27,7 @@ struct tally_groups {
     bool is_index_within; /* an index counts the elements of its group, and not all that are fed */
     size_t places;        /* groups that there is memory for */
     size_t room;          /* bytes of a group's states */
-    uint64_t *n;          /* [places]: its elements */
+    uint64_t *n;          /* [places]: the elements of each group */
     char *states;         /* [places][room] */
     /* [places], or NULL where the problem has no MONOID_TREE; tree[i] is NULL while group i has no elements */
     tally_state **tree;
@@ -229,7 +230,7 @@ static tally_status copy_states(const tally_groups *g, const struct sorted *sort
     return s;
 }
 
-/* Copies them back, to groups that are now fed. */
+/* Copies the states in `next`, which have been fed, back to their groups. */
 static void keep_states(tally_groups *g, const struct sorted *sorted, tally_groups *next) {
     for (size_t i = 0, k = 0; i < g->count; i++) {
         if (sorted->start[i] == sorted->start[i + 1]) continue;
@@ -244,7 +245,7 @@ static void keep_states(tally_groups *g, const struct sorted *sorted, tally_grou
     }
 }
 
-/* Returns what to add to an index among the elements that are to come behind those of group i. */
+/* Returns the offset to add to the indices of elements that come behind those of group i. */
 static uint64_t elements_before(const tally_groups *g, size_t i) {
     return g->is_index_within ? g->n[i] : g->fed;
 }
@@ -334,6 +335,10 @@ static int same_question(const struct problem *p, const struct problem *q) {
     return 1;
 }
 
+size_t tally_groups_count(const tally_groups *groups) {
+    return groups ? groups->count : 0;
+}
+
 tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
     if (!left || !right) return fail(TALLY_EINVAL, "groups to be merged are NULL");
     if (!same_question(&left->plan, &right->plan) || left->count != right->count)
@@ -375,7 +380,7 @@ tally_status tally_groups_add_state(tally_groups *groups, size_t group, const ta
     get_state(groups, group, &known);
     state_merge(&groups->plan, &known, &state->state, elements_before(groups, group));
     state_settle(&groups->plan, &known);
-    if (counts_skipped && !groups->is_index_within) known.extremes.skipped = 0; /* they are fed */
+    if (counts_skipped && !groups->is_index_within) known.extremes.skipped = 0; /* in `fed` */
     put_state(groups, group, &known);
     groups->fed += more;
     fp_env_leave(caller);
@@ -560,11 +565,13 @@ static tally_status load_group(tally_groups *g, size_t i, const unsigned char **
         monoids[monoid].pack(p, monoid_state(&s, monoid), again);
         if (memcmp(word, again, words * sizeof *word) != 0) return impossible();
     }
+    if (!state_is_settled(p, &s)) return impossible();
     put_state(g, i, &s);
     if (!g->tree || s.n == 0) return TALLY_OK;
     const tally_status status = next_saved(at, end, &g->asked, &g->tree[i]);
-    if (status == TALLY_OK && tally_state_count(g->tree[i]) != s.n) return impossible();
-    return status;
+    if (status != TALLY_OK) return status;
+    const tally_state *tree = g->tree[i];
+    return tree->first == 0 && tree->state.n == s.n ? TALLY_OK : impossible();
 }
 
 tally_status tally_groups_load(const void *bytes, size_t size, const tally_problem *problem,

@@ -105,11 +105,11 @@ static int unpack(const struct problem *p, const uint64_t *word, uint64_t n, str
 
 /* ---- The layout of a stretch ----------------------------------------------------------------- */
 
-/* Of what a stretch over the canonical tree consists, from its first element on. */
+/* The parts of a stretch over the canonical tree, in the order of its elements. */
 struct stretch_layout {
     size_t head, tail; /* elements */
     int nodes;
-    unsigned level[TREE_NODES];
+    unsigned level[TREE_NODES]; /* of each node */
 };
 
 /* Finds the layout of a stretch of n elements from `first` on. */
@@ -272,11 +272,17 @@ static tally_status find_problem(const unsigned char *bytes, const tally_problem
     return problem_plan(out, &plan) == TALLY_OK ? TALLY_OK : impossible();
 }
 
+int state_is_settled(const struct problem *p, const struct state *s) {
+    struct state settled = *s;
+    if (!monoid_states_agree(p, s)) return 0;
+    state_settle(p, &settled);
+    return !problem_has(p, MONOID_NONZERO) || settled.nonzero == s->nonzero;
+}
+
 static tally_status load_rest(tally_state *s, const unsigned char *bytes, size_t size) {
     uint64_t word[STATE_WORDS_MAX];
     const uint64_t n = get(bytes + AT_N, 8), first = get(bytes + AT_FIRST, 8);
     const size_t words = count_words(&s->plan);
-    struct state settled;
     if (n > UINT64_MAX - first) return impossible();
     if (size != saved_bytes(&s->plan, first, n))
         return fail(TALLY_EFORMAT, "the saved state should have %zu bytes, but there are %zu",
@@ -285,11 +291,8 @@ static tally_status load_rest(tally_state *s, const unsigned char *bytes, size_t
     if (status != TALLY_OK) return status;
     for (size_t i = 0; i < words; i++)
         word[i] = get(bytes + AT_WORDS + 8 * i, 8);
-    if (!unpack(&s->plan, word, n, &s->state) || !state_is_possible(&s->plan, &s->state))
-        return impossible();
-    settled = s->state;
-    state_settle(&s->plan, &settled);
-    if (problem_has(&s->plan, MONOID_NONZERO) && settled.nonzero != s->state.nonzero)
+    if (!unpack(&s->plan, word, n, &s->state) || !state_is_possible(&s->plan, &s->state) ||
+        !state_is_settled(&s->plan, &s->state))
         return impossible();
     /* unpack() lets other words of the same state pass: only those that would be saved are right. */
     pack(&s->plan, &s->state, word);
@@ -375,7 +378,7 @@ static tally_status from_words(tally_state *state, const int64_t *words) {
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);
     state->first = 0;
-    /* Merged into an empty state: that copies the limbs which have been touched, not all of them. */
+    /* A merge into an empty state copies only the limbs that have been touched. An assignment would copy all. */
     state_clear(&state->plan, &state->state);
     state_merge(&state->plan, &state->state, &loaded, 0);
     return TALLY_OK;

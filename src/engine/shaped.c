@@ -66,7 +66,11 @@ static tally_status check_queues(const tally_device *device) {
 }
 
 int tally_queue_is_captured(tally_device *device, void *queue) {
-    return device && device->kind->is_captured && device->kind->is_captured(device, queue);
+    if (!device || !device->kind->is_captured) return 0;
+    const struct fp_env caller = fp_env_enter();
+    const int is_captured = device->kind->is_captured(device, queue);
+    fp_env_leave(caller);
+    return is_captured;
 }
 
 /* Stands for arrays that are not NULL and not looked at. */

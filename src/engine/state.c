@@ -193,14 +193,14 @@ static tally_status feed_all(tally_state *s, tally_device *device, const struct 
     return status;
 }
 
-/* Makes a state what its copy has become. */
+/* Copies to a state what its copy has been fed. */
 static void keep_fed(tally_state *state, const tally_state *fed) {
     state->state = fed->state;
     if (state->stretch && fed->stretch) *state->stretch = *fed->stretch;
 }
 
-/* Feeds a state that has a stretch with the elements that are no NaN: the stretch in pieces. On an error nothing has been
- * fed. */
+/* Feeds a state that has a stretch, and skips NaNs. The stretch gets the other elements in pieces. On an error nothing
+ * has been fed. */
 static tally_status feed_shown(tally_state *state, tally_device *device, const struct slice *in) {
     tally_state *all = NULL;
     struct shown_pieces pieces;
@@ -250,9 +250,9 @@ static tally_status feed_copied(tally_state *state, tally_device *device, const 
         chunk ? tally_state_copy(state, &all) : fail(TALLY_ENOMEM, "no memory to copy elements to");
     for (size_t m, done = 0; s == TALLY_OK && done < n; done += m) {
         m = n - done < most ? n - done : most;
-        s = device->kind->copy_out(device, chunk, x + done * element, m * element);
+        s = tally_resident_copy(device, chunk, x + done * element, m * element);
         if (s == TALLY_OK && y)
-            s = device->kind->copy_out(device, chunk + CHUNK, y + done * element, m * element);
+            s = tally_resident_copy(device, chunk + CHUNK, y + done * element, m * element);
         if (s == TALLY_OK) s = tally_state_feed(all, NULL, chunk, y ? chunk + CHUNK : NULL, m);
     }
     if (s == TALLY_OK && all) keep_fed(state, all);
@@ -365,7 +365,7 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     return s;
 }
 
-/* Makes sums without any terms left those of no terms: `mixed` says that there was a term. */
+/* Clears `mixed` in sums that have no terms left: `mixed` says that some term is not -0. */
 static void forget_zeros(const struct problem *p, struct state *s) {
     const unsigned sums = EXACT_MONOIDS & ~MONOID_BIT(MONOID_NONZERO);
     for_monoids(monoid, p) {
@@ -464,7 +464,7 @@ tally_status tally_state_value(const tally_state *state, tally_value *out) {
     return s;
 }
 
-/* Returns the exact sum that an operator's value is; NULL where its value is none. */
+/* Returns the exact sum that is the operator's value; NULL if its value is no exact sum. */
 static const struct exact_sum *sum_of(const tally_state *state, tally_op op) {
     if (problem_has(&state->plan, MONOID_FAST)) return NULL;
     switch (op) {
@@ -505,7 +505,7 @@ tally_status tally_state_print(const tally_state *state, size_t i, char *text, s
     return TALLY_OK;
 }
 
-/* Returns the operator whose exact sum is divided for one: a mean's is the sum. */
+/* Returns the operator whose exact sum is to be divided: for a mean, the sum. */
 static tally_op dividend(tally_op op) {
     return op == TALLY_MEAN ? TALLY_SUM : op;
 }

@@ -1,5 +1,5 @@
 /*
- * state.h - what a public tally_state holds.
+ * state.h - the contents of a public tally_state.
  */
 #ifndef TALLY_STATE_H
 #define TALLY_STATE_H
@@ -11,10 +11,10 @@
  * the elements of the two unfinished leaves at its ends. */
 struct stretch {
     struct tree tree;
-    /* elements in head_at[]: of the leaf in whose middle the stretch begins; what that leaf has before them is in
-     * another state */
+    /* The number of elements in head_at[]. They belong to a leaf in whose middle the stretch begins; the leaf's
+     * elements before them are in another state. */
     size_t head;
-    size_t tail; /* elements in tail_at[]: of the leaf behind the run, which has begun */
+    size_t tail; /* the number of elements in tail_at[]: the begun leaf behind the run */
     _Alignas(64) unsigned char head_at[TREE_LEAF * sizeof(union tree_value)];
     _Alignas(64) unsigned char tail_at[TREE_LEAF * sizeof(union tree_value)];
 };
@@ -32,6 +32,9 @@ struct tally_state {
 /* Returns whether a state is nothing but words that can be merged where they lie: a stretch of the
  * tree is more, and fast sums depend on the order. */
 int state_has_merge_words(const struct problem *p);
+
+/* Returns whether the monoids of a loaded state say the same of its elements: one that was saved is so. */
+int state_is_settled(const struct problem *p, const struct state *s);
 
 #if defined(TALLY_DEBUG)
 /* The operations on states, by operator and type. */

@@ -1,6 +1,7 @@
 /* terms.c - the public calls for arrays that are added up over ranks: each checks what it is given, and lets the
  * device, or the calling thread, do it. */
 #include "exact/terms.h"
+#include "base/fpenv.h"
 #include "base/status.h"
 #include "device/device.h"
 
@@ -27,7 +28,10 @@ static tally_status check_device(const tally_device *device) {
 tally_status tally_terms_prepare(tally_device *device) {
     tally_status s = check_device(device);
     if (s != TALLY_OK || is_host(device)) return s;
-    return device->kind->terms(device, TERMS_TO_BOUNDS, NULL, NULL);
+    const struct fp_env caller = fp_env_enter();
+    s = device->kind->terms(device, TERMS_TO_BOUNDS, NULL, NULL);
+    fp_env_leave(caller);
+    return s;
 }
 
 static tally_status missing(const char *what) {
@@ -62,9 +66,13 @@ static tally_status run(tally_device *device, enum terms_step step, const tally_
         plan.first = call->first;
         plan.count = call->count;
     }
-    if (!is_host(device)) return device->kind->terms(device, step, &plan, call);
-    terms_run(step, &plan, call);
-    return TALLY_OK;
+    const struct fp_env caller = fp_env_enter();
+    if (is_host(device))
+        terms_run(step, &plan, call);
+    else
+        s = device->kind->terms(device, step, &plan, call);
+    fp_env_leave(caller);
+    return s;
 }
 
 tally_status tally_terms_bounds(tally_device *device, const tally_terms *terms,
@@ -87,7 +95,10 @@ tally_status tally_terms_values(tally_device *device, const tally_terms *terms,
 tally_status tally_terms_shared_prepare(tally_device *device) {
     if (is_host(device) || !device->kind->terms_shared)
         return device_refuses(device, "has no memory that other devices can reach");
-    return device->kind->terms_shared(device, NULL, 0, NULL);
+    const struct fp_env caller = fp_env_enter();
+    const tally_status s = device->kind->terms_shared(device, NULL, 0, NULL);
+    fp_env_leave(caller);
+    return s;
 }
 
 static tally_status check_shared(const tally_terms *t, const tally_terms_shared_call *c) {
@@ -117,5 +128,9 @@ tally_status tally_terms_shared(tally_device *device, const tally_terms *terms,
     if (is_host(device) || !device->kind->terms_shared)
         return device_refuses(device, "has no memory that other devices can reach");
     s = check_shared(terms, call);
-    return s == TALLY_OK ? device->kind->terms_shared(device, &plan, terms->ranks, call) : s;
+    if (s != TALLY_OK) return s;
+    const struct fp_env caller = fp_env_enter();
+    s = device->kind->terms_shared(device, &plan, terms->ranks, call);
+    fp_env_leave(caller);
+    return s;
 }

@@ -1,8 +1,8 @@
 /*
  * digits.c - see digits.h.
  *
- * The limbs before the point are divided by 10^9, and those behind it are multiplied by it: each time nine digits come
- * out. A sum of dyadic rationals has a last digit, so both end.
+ * The limbs before the point are divided by 10^9, and those behind the point are multiplied by 10^9. Each of these
+ * steps yields nine digits. A sum of dyadic rationals has a last digit, so both loops end.
  */
 #include "exact/digits.h"
 
@@ -20,8 +20,7 @@ _Static_assert(32 * POINT == -SUPERACC_LOWEST, "the point lies between two limbs
  * multiple of 2^9. */
 #define WHOLE_MOST    (32 * (SUPERACC_LIMBS - POINT) / 29 + 1)
 #define FRACTION_MOST (32 * POINT / 9 + 1)
-_Static_assert(1 + NINES * WHOLE_MOST + 1 + NINES * FRACTION_MOST + 1 <=
-                   EXACT_DIGITS_ROOM + 2 * NINES,
+_Static_assert(1 + NINES * WHOLE_MOST + 1 + NINES * FRACTION_MOST + 1 <= EXACT_DIGITS_ROOM,
                "the digits fit the room");
 
 static void write_nine(char digits[NINES], uint64_t nine) {
@@ -56,7 +55,7 @@ static uint64_t multiply(uint32_t *limb, int *low) {
     return carry;
 }
 
-/* Copies the magnitude's limbs, [*low, *high) of which may not be 0. Returns whether the sum is negative. */
+/* Copies the limbs of the magnitude; all outside [*low, *high) are 0. Returns whether the sum is negative. */
 static int copy_magnitude(const struct exact_sum *s, uint32_t limb[SUPERACC_LIMBS], int *low,
                           int *high) {
     struct exact_sum copy = *s;

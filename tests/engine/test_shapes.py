@@ -754,6 +754,38 @@ def test_group_states(type, device):
     assert seen > 3  # problems whose states additions combine
 
 
+def with_hash(saved):
+    """The bytes with the hash (FNV-1a of all before it) made right again."""
+    h = 0xcbf29ce484222325
+    for byte in saved[:-8]:
+        h = (h ^ byte) * 0x100000001b3 & ((1 << 64) - 1)
+    return bytes(saved[:-8]) + h.to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("op, also", [("sum", ["min"]), ("describe", []), ("mean", ["norm1", "max"])])
+def test_forged_groups(op, also):
+    """A word changed under a right hash: what is accepted is saved as it came, and its values agree about NaNs."""
+    problem = t.Problem(op, "f64", also=also)
+    groups = t.Groups(problem, 2)
+    groups.feed(np.array([1.0, -2, 3, 4]), np.array([0, 1, 0, 1]))
+    saved = groups.save()
+    assert with_hash(saved) == saved
+    accepted = 0
+    for at in range(64, len(saved) - 8, 8):
+        for word in (0, 1, 2):
+            bad = with_hash(saved[:at] + word.to_bytes(8, "little") + saved[at + 8:])
+            try:
+                loaded = t.Groups.load(problem, 2, bad)
+            except t.Failed as failed:
+                assert failed.status == "EFORMAT"
+                continue
+            accepted += bad != saved
+            assert loaded.save() == bad
+            floats = [v.view(np.float64) for v, type in zip(loaded.values(), problem.types) if type == "f64"]
+            assert len({tuple(np.isnan(v)) for v in floats}) == 1, (at, word, floats)
+    assert accepted > 0
+
+
 def make_state(problem):
     state = ctypes.c_void_p()
     t.check(t.lib.tally_state_create(ctypes.byref(problem.c), ctypes.byref(state)))
