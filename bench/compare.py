@@ -1,4 +1,4 @@
-"""What `make bench` prints: Tally beside its peers and beside the memory's speed.
+"""Prints the tables of `make bench`: Tally beside its peers and beside the memory's speed.
 
     bench/compare.py BUILD [--n 2^27] [--rounds R] [--quick] [--only TABLE] [--peer NAME=LIBRARY:FUNCTION ...]
 

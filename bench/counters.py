@@ -15,7 +15,7 @@ import re
 import statistics
 import sys
 
-# Columns: (group, heading, who counts it, what). The hardware's may go by several names.
+# Columns: (group, heading, who counts it, what is counted). A counter of the hardware may have several names.
 LOADS = "l1tex__t_%s_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_%s_pipe_lsu_mem_global_op_st.sum"
 ACTIVE, ACTIVE_ON = ("smsp__thread_inst_executed%s_per_inst_executed.ratio" % on for on in ("", "_pred_on"))
@@ -135,7 +135,7 @@ def cell(column, grid, metrics, counts):
 def show(columns, names, rows):
     """Prints the columns that some row has, under a line of group names."""
     kept = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
-    # The model's columns go where the GPU's do, but for lines: loads and stores say something of them, too.
+    # A group without columns of the GPU has none of the model. But lines stay: loads and stores can be compared with them.
     measured = {columns[i][0] for i in kept if columns[i][2] not in ("model", "efficiency")} | {"lines"}
     kept = [i for i in kept if columns[i][0] in measured]
     widths = [max(len(columns[i][1]), *(len(row[i] or "-") for row in rows)) for i in kept]

@@ -1,7 +1,7 @@
 /*
  * cub.cu - Tally beside CUB's DeviceReduce on one CUDA device, size by size.
  *
- * The one C++ file here, because CUB is C++. `make bench-gpu` builds it against libtally and runs it: exact
+ * It is C++, because CUB is. `make bench-gpu` builds it against libtally and runs it: exact
  * and fast sums and greatest elements of f32, f64, bf16, i32 and i64, for n = 2^8 ... 2^30. It measures
  *
  *   device   between two events around the work, with the data already there; both sides as a captured
@@ -14,7 +14,7 @@
  * Tally's exact statistics of floats whose exponents are spread little or much, beside the roof, at the largest n.
  * `g2g` is CUB's sum with the same bits on every GPU, where the toolkit has it (CCCL 3.1; a newer CCCL than
  * the toolkit's can be given to `make bench-gpu` as NVCC_FLAGS=-I...). Runs alternate;
- * each time is a median of 15, which read the same array: sizes below the cache's are read from that. The
+ * each time is a median of 15, which read the same array: one that fits the cache is read from it. The
  * two results are compared first; CUB's sums of i32 wrap and its sums of floats round, so data are small.
  *
  *   cub [LEAST [MOST [TYPE]]]     powers of two; only that type; LEAST above MOST: only the spread data
@@ -86,7 +86,7 @@ template <typename item> static void run_cub(const bench &b) {
           "CUB");
 }
 
-/* Only for float and double. */
+/* Runs CUB's sum with the same bits on every GPU; nothing for types other than float and double. */
 template <typename item> static void run_g2g(const bench &b) {
 #if HAS_G2G
     if constexpr (std::is_floating_point<item>::value) {
@@ -119,7 +119,7 @@ static void run_read(const bench &b, size_t size) {
 
 /* ---- Measuring ---------------------------------------------------------------------------- */
 
-/* `times` calls as a graph. */
+/* Captures `times` calls into a graph. */
 static cudaGraphExec_t capture(const bench &b, const std::function<void()> &run, int times) {
     cudaGraph_t graph;
     cudaGraphExec_t ready;
@@ -277,12 +277,12 @@ static __global__ void spread(word *x, size_t n, int kind, int fraction) {
     }
 }
 
-/* Whether the device's value of the first elements is the CPU's. */
+/* Returns whether the device's value of the first elements is the CPU's. */
 static bool is_right(bench b) {
     const size_t size = tally_type_size(b.problem.type);
     tally_value ours = {}, theirs = {};
     b.n = std::min(b.n, (size_t)1 << 22);
-    b.problem.out = TALLY_F64; /* more bits, more range */
+    b.problem.out = TALLY_F64; /* a double shows more bits, and does not overflow */
     std::vector<char> host(b.n * size);
     check(cudaMemcpy(host.data(), b.x, b.n * size, cudaMemcpyDeviceToHost), "reading the array");
     check(tally_reduce(NULL, &b.problem, host.data(), NULL, b.n, &theirs));
@@ -323,7 +323,7 @@ static void all_spread(const bench &b) {
     spread_cases<__nv_bfloat16, u16>(b, TALLY_BF16, 7);
 }
 
-/* What any of the cases needs to work in. */
+/* Allocates memory that is enough for each of the cases. */
 static void make_room(bench &b) {
     static const tally_op ops[] = {TALLY_SUM, TALLY_MAX, TALLY_SUMSQ, TALLY_VAR};
     b.workspace_bytes = 4 << 20; /* a word for each thread of the read kernel */

@@ -7,8 +7,9 @@
  * and sums of odd lengths; and exact sums of segments, sums and variances of columns, and variances of rows, of uniform
  * and log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
  * DeviceReduce::ReduceByKey; it has nothing for columns and random ids. All is in the device's memory. Times are medians
- * of 5 between two events, of what takes long one, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
- * written: elements, offsets or ids, and results. `read` is a plain read of the elements, and `of roof` our rate by that.
+ * of 5 runs between two events, or of one run if that takes long, of tally_enqueue_shaped() and CUB in turn. GB/s are
+ * of the bytes that have to be read and written: elements, offsets or ids, and results. `read` is a plain read of the
+ * elements, and `of roof` our rate divided by that.
  *
  * Where CUB has its turn the elements are small integers, whose sums are the same in any order, so that results are
  * compared bit for bit.
@@ -29,7 +30,7 @@
 #include "kernels/read.cu" /* last: kernels speak C, and have macros of their own */
 
 enum { RUNS = 5 };
-static const double SLOW = 0.02;
+static const double SLOW = 0.02; /* seconds: what takes longer is run once */
 static cudaStream_t stream;
 static tally_device *device;
 static void *temporary;
@@ -71,7 +72,7 @@ static __global__ void fill_even(long long *offsets, size_t count, long long len
         offsets[i] = (long long)i * length;
 }
 
-/* Ids below `count`: in order, or any. */
+/* Makes ids below `count`: sorted ones, or random ones. */
 static __global__ void fill_ids(int *ids, size_t n, size_t count, bool sorted) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
          i += (size_t)gridDim.x * blockDim.x) {
@@ -88,8 +89,8 @@ static __global__ void compare(const item *a, const item *b, size_t n, unsigned 
         if (!(a[i] == b[i])) *differs = 1;
 }
 
-/* Seconds of a run on the stream: the median of RUNS after two that are not counted, or what the second took
- * where that is more than SLOW. */
+/* Returns the seconds of a run on the stream: the median of RUNS after two that are not counted; or the second's, if
+ * that is more than SLOW. */
 static double seconds_on_stream(const std::function<void()> &run) {
     std::vector<double> took;
     cudaEvent_t begin, end;
@@ -110,7 +111,7 @@ static double seconds_on_stream(const std::function<void()> &run) {
     return median(took);
 }
 
-/* One line: ours beside theirs, where there is such a thing. */
+/* Measures and prints one line: Tally, and CUB beside it where it has such a reduction. */
 template <typename item>
 static void line(const std::string &name, tally_op op, const tally_shape &shape, item *x,
                  size_t results, double bytes, item *ours, item *theirs,
@@ -152,7 +153,7 @@ static void line(const std::string &name, tally_op op, const tally_shape &shape,
     cudaFree(outcome);
 }
 
-/* By `count` segments, whose offsets are on the device. */
+/* Reduces `count` segments, whose offsets are on the device. */
 template <typename item>
 static void segments_at(const std::string &name, tally_op op, item *x, size_t n, long long *at,
                         size_t count, bool beside) {
@@ -186,7 +187,7 @@ static void segments(const std::string &name, tally_op op, item *x, size_t n,
     cudaFree(at);
 }
 
-/* Segments of 2^length elements. */
+/* Reduces segments of 2^length elements. */
 template <typename item>
 static void even_segments(const std::string &what, tally_op op, item *x, size_t n, int length,
                           bool beside) {
@@ -215,7 +216,7 @@ static void axis(const std::string &name, tally_op op, item *x, size_t rows, siz
     cudaFree(ours);
 }
 
-/* Sums of rows of i32, whose results are i64, and of odd lengths, which lie askew. */
+/* Sums rows of i32, whose results are i64, and rows of odd lengths, most of which begin unaligned. */
 template <typename item> static void other_rows(item *x, size_t n, int power) {
     for (int length = 2; length < power && sizeof(item) == 4; length += 4) {
         const size_t columns = (size_t)1 << length, rows = n >> length;

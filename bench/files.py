@@ -70,7 +70,7 @@ def tally_of_rome(build):
 
 
 def of_rome(*command, separator):
-    """The same of a command that prints a line for each city, its name first and its sum last."""
+    """Takes Rome's sum from a command that prints a line for each city, its name first and its sum last."""
     def run(path):
         out = subprocess.run([word.replace("FILE", path) for word in command], check=True, capture_output=True, text=True).stdout
         return Fraction(next(line for line in out.splitlines() if line.startswith("Rome")).split(separator)[-1])
@@ -133,7 +133,7 @@ def contestants(build):
 
 
 def write_files(folder, megabytes):
-    """The files, and the exact sums that belong to them, those of floats rounded: of the numbers, of all prices, of Rome's."""
+    """Writes the files. Returns the exact sum for each table; sums of floats are rounded."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal(megabytes * 10**6 // 20)
     with open(f"{folder}/numbers.txt", "w") as file:

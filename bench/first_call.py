@@ -48,7 +48,7 @@ def call_for(name, rows):
     ops = {"minmax": ("min", ["max"]), "describe": ("count", ["min", "max", "argmin", "argmax", "sum", "mean", "std"])}
     op, also = ops.get(op, (op, []))
     rng = np.random.default_rng(1)
-    bits = rng.integers(0x3c00, 0x4400, rows * COLUMNS, dtype=np.uint64)  # f16 and bf16 as they are, others by their upper bits
+    bits = rng.integers(0x3c00, 0x4400, rows * COLUMNS, dtype=np.uint64)  # of f16 and bf16; the upper bits of wider floats
     numbers = {2: lambda: bits.astype(np.uint16), 4: lambda: (bits << np.uint64(16)).astype(np.uint32),
                8: lambda: (bits << np.uint64(48)) | rng.integers(0, 1 << 48, bits.size, dtype=np.uint64)}
     x = (numbers[t.SIZE[type_]]().view(t.DTYPE[type_]) if type_[0] in "fb" else
@@ -98,7 +98,7 @@ def child(name, spec, rows):
 
 
 def measured(name, spec, rows):
-    """The two processes of a call: up, first, second, next, programs, whether the bits are the CPU's."""
+    """Runs a call in two processes. Returns its name, (up, first, second, next, programs), and whether the bits are the CPU's."""
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, TALLY_CACHE_DIR=folder, CUDA_CACHE_DISABLE="1", OMP_NUM_THREADS="1")
         environment.pop("TALLY_CACHE", None)

@@ -17,7 +17,7 @@ static const size_t PINNED = (size_t)64 << 20;
 
 static const tally_problem sum = {TALLY_SUM, TALLY_F32};
 
-/* The sum's bits; exits where it is another than `known`, if that is not 0. */
+/* Returns the sum's bits. Ends the program if they are not `known`, unless that is 0. */
 static uint64_t sum_on(tally_device *device, const float *x, size_t n, uint64_t known) {
     tally_value value;
     check(tally_reduce(device, &sum, x, nullptr, n, &value));

@@ -1,5 +1,5 @@
 /*
- * measure.h - what the programs here that measure CUDA devices share: the end of the program where a call fails, and
+ * measure.h - functions of the programs here that measure CUDA devices: ending the program where a call fails, and
  * medians of seconds.
  */
 #ifndef TALLY_BENCH_MEASURE_H

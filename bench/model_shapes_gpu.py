@@ -97,7 +97,7 @@ def main():
                         continue
                     calls = [lambda: ours(x, axis=axis), lambda: (theirs or variance)(x, dim=axis)]
                     for call in calls:
-                        for _ in range(12):  # (calls that come again go as graphs)
+                        for _ in range(12):  # (the library makes graphs of calls that come again)
                             call()
                     if options.kernels:
                         print(f"{name:34}", kernels_of(calls[0]), "|", kernels_of(calls[1]), flush=True)

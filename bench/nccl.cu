@@ -4,8 +4,8 @@
  *     bench_nccl [GPUS]       all of them, or so many
  *
  * Three parts, each a line a case, of medians of the slowest rank's time by its device's clock:
- *   latency     an exact sum of 2^10 floats a GPU, in a graph, beside ncclAllReduce of 8, 544 and 600 bytes, and what a
- *               GPU does of it by itself
+ *   latency     an exact sum of 2^10 floats a GPU, in a graph, beside ncclAllReduce of 8, 544 and 600 bytes, and the
+ *               parts of it that a GPU does by itself
  *   rate        an exact sum of 2^30 floats a GPU beside the same on one GPU alone (tally_enqueue)
  *   gradients   exact sums of arrays of 2^26 elements, f32 and bf16, beside plain ncclAllReduce of them
  * NVLink multicast is to stay off: NCCL_NVLS_ENABLE=0 is set before NCCL starts.
@@ -51,7 +51,7 @@ static void *memory(size_t bytes) {
     return made;
 }
 
-/* Numbers of the size of gradients, by a generator of integers. */
+/* Fills x with normal numbers of the size of gradients, made of a hash of their indices. */
 template <typename T> __global__ void fill(T *x, size_t n, unsigned seed) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
          i += (size_t)gridDim.x * blockDim.x) {
@@ -68,7 +68,7 @@ template <typename T> __global__ void fill(T *x, size_t n, unsigned seed) {
     }
 }
 
-/* Seconds of a repetition: the median of 9 runs of `times` each, which all ranks begin together. */
+/* Returns the seconds of one work(): the median of 9 runs of `times` each, which all ranks begin together. */
 static double seconds(const Rank &r, int times, const std::function<void()> &work) {
     cudaEvent_t from, to;
     std::vector<double> took;
@@ -91,7 +91,7 @@ static double seconds(const Rank &r, int times, const std::function<void()> &wor
     return took[took.size() / 2];
 }
 
-/* The slowest rank's. */
+/* Returns the greatest of all ranks' numbers. */
 static double slowest(const Rank &r, double mine) {
     static double all[64];
     all[r.number] = mine;
@@ -101,7 +101,7 @@ static double slowest(const Rank &r, double mine) {
     return most;
 }
 
-/* What work() puts on the stream, as a graph. */
+/* Captures the launches of work() into a graph. Returns a function that launches the graph. */
 static std::function<void()> graph_of(const Rank &r, const std::function<void()> &work) {
     cudaGraph_t graph;
     cudaGraphExec_t ready;
@@ -137,7 +137,7 @@ static Sum *make_sum(const Rank &r, float *x, size_t n) {
     return s;
 }
 
-/* What a GPU does by itself of an exact sum over ranks: until its words are there, and from the words to the value. */
+/* Measures the parts of an exact sum over ranks that a GPU does by itself: its words, and the value of all words. */
 static void steps(const Rank &r, const Sum *s, double beside) {
     tally_words sizes;
     CHECK(tally_words_measure(r.device, &s->problem, 1024, 1, &sizes));
@@ -160,12 +160,12 @@ static void steps(const Rank &r, const Sum *s, double beside) {
     say(r, "  from words to the value", behind, beside);
 }
 
-/* One thread's, behind and before a message: no reduction can do less. */
+/* A kernel of one thread, before and behind a message: no reduction can do less. */
 static __global__ void touch(int64_t *word) {
     word[0] = 0;
 }
 
-/* A mailbox that all GPUs can write (tally.h, tally_enqueue_shared()). */
+/* Makes a mailbox that all GPUs can write (tally.h, tally_enqueue_shared()). */
 static void *make_mailbox(const Rank &r) {
     static void *mailboxes[64];
     mailboxes[r.number] = memory(TALLY_MAILBOX_BYTES(r.count));
@@ -182,7 +182,7 @@ static void *make_mailbox(const Rank &r) {
     return mailboxes[r.number];
 }
 
-/* The same sum without NCCL's message. */
+/* Measures the same sum by the peers' memory, without a message of NCCL's, and compares the bits. */
 static void shared_latency(const Rank &r, const Sum *s, double beside) {
     tally_words sizes;
     uint64_t by_nccl[2] = {0}, value[2] = {1};
@@ -353,7 +353,7 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
     CHECK(cudaFree(x));
     CHECK(cudaFree(out));
     CHECK(cudaFree(call.workspace));
-    r.all->arrive_and_wait(); /* nobody is in another's memory any more */
+    r.all->arrive_and_wait(); /* no rank uses another's memory any more */
     tally_nccl_peers_close(near.peers);
     CHECK(cudaFree(near.out));
 }

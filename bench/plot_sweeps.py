@@ -17,7 +17,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "tally", "svg.fonttype": "none", "fo
 import matplotlib.pyplot as plt  # noqa: E402
 
 MARKS = "o s ^ v D P X * < > h p d".split()
-# Settings that are powers of two, as a reader writes them.
+# The labels of the settings along the x axis, which all are powers of two.
 AXES = {"block": "threads of a block", "coarsen": "coarsening factor", "n": "elements"}
 
 

@@ -19,7 +19,7 @@ for name in ("bottleneck", "numbagg"):
 
 
 def times(calls, runs, repeat):
-    """Medians in seconds of calls that take turns; (what came first may have warmed the caches)."""
+    """Returns medians in seconds of calls that take turns, after one call of each that warms the caches."""
     seen = {name: [] for name in calls}
     for call in calls.values():
         call()
@@ -32,7 +32,7 @@ def times(calls, runs, repeat):
     return {name: statistics.median(s) for name, s in seen.items()}
 
 
-#: What NumPy and the others call a function, where that is not the same name or `nan` and that name.
+#: NumPy's and the others' functions, where their name is neither ours nor `nan` and ours.
 THEIRS = {"norm": np.linalg.norm, "bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce,
           "bitwise_xor": np.bitwise_xor.reduce, "sumsq": lambda x: np.dot(x, x), "minmax": lambda x: (np.min(x), np.max(x))}
 SMALL = ("sum prod min max minmax argmin argmax mean var std norm sumsq dot vecdot count_nonzero any all bitwise_and bitwise_or "

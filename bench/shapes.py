@@ -65,7 +65,7 @@ def shaped(problem, shape, x, count, y=None):
 
 
 def written(problem, count):
-    """The bytes of so many results."""
+    """Returns the bytes of `count` results."""
     return count * sum(t.SIZE[name] for name in problem.types)
 
 
@@ -124,7 +124,7 @@ for type in options.types.split(","):
         ids = rng.integers(0, count, rows).astype(np.int32)
         order, offsets = np.argsort(ids, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
         for op in ("sum", "mean", "max", "argmax", "var"):
-            problem = t.Problem(op, type, also=["count"] if op == "argmax" else [])  # the argmax of nothing is no error
+            problem = t.Problem(op, type, also=["count"] if op == "argmax" else [])  # so the argmax of nothing is no error
             bytes_ = a.nbytes + written(problem, count * columns)
             row(f"{type} {op} vectors of {columns}, segments of {each}", bytes_ + offsets.nbytes,
                 shaped(problem, t.along(a, 0, t.segments_shape(rows, offsets)), a, count * columns), None)

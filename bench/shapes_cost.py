@@ -1,4 +1,4 @@
-"""That the cost of reductions in parts grows as the bytes, and nothing else: measured, and drawn.
+"""Measures and draws that the time of reductions in parts grows with the bytes, and with nothing else.
 
     /usr/bin/python3 bench/shapes_cost.py measure FILE.json [--n 28] [--runs R] [--type f64] [--note TEXT]
     /usr/bin/python3 bench/shapes_cost.py draw FILE.json            # writes FILE-n.svg and FILE-length.svg; needs matplotlib

@@ -1,5 +1,5 @@
 /*
- * small.c - what one call costs on a short array in cache, beside the plain scalar loop.
+ * small.c - the time of one call on a short array in cache, beside the plain scalar loop.
  *
  * Prints a row for each n and type: median ns of a call, of the loop, and their ratio. Each median is over
  * rounds that time a batch of calls and a batch of loops in turn.

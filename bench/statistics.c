@@ -35,7 +35,7 @@ static double median(double *v, int n) {
     return v[n / 2];
 }
 
-/* Whether `word` is one of the words of list, between commas; or there is no list. */
+/* Returns whether `word` is one of the list's words, which have commas between them; or there is no list. */
 static int is_listed(const char *list, const char *word) {
     const size_t length = strlen(word);
     for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
@@ -85,7 +85,7 @@ static void fill_element(char *p, tally_type type, const char *kind) {
             bits = word;
         } else if (type == TALLY_BF16) {
             bits = word >> 16;
-        } else { /* f16: sign, 15 + exponent, ten bits; small enough for one that is normal */
+        } else { /* f16: sign, exponent + 15, ten bits; an exponent out of range gives 2^-24 or 2^15 */
             const int e = (int)(word >> 23 & 255) - 112;
             bits = (word >> 16 & 0x8000) | (e < 1    ? 1
                                             : e > 30 ? 30u << 10

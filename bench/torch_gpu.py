@@ -46,7 +46,7 @@ extern "C" __global__ void plain_read(const uint4 *x, unsigned long long n, uint
 
 
 def seconds(call, most=0.01):
-    """A call's time on the device: so many in a row as take a hundredth of a second."""
+    """Returns a call's time on the device, of as many calls in a row as take a hundredth of a second."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     call()

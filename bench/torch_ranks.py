@@ -3,8 +3,8 @@
     python bench/torch_ranks.py [RANKS] [LOG2_ELEMENTS]       (without a GPU: over Gloo)
 
 Bits: sums element by element against fractions on a sample and against the same call in the host's memory over Gloo, whole
-values against one process, and the gradients of a model under DistributedDataParallel against the rounded means of what
-each rank has worked out. Each is a line that begins with PASS or FAIL. Times are medians of the slowest rank's.
+values against one process, and the gradients of a model under DistributedDataParallel against the rounded means of the
+gradients that each rank has found. Each is a line that begins with PASS or FAIL. Times are medians of the slowest rank's.
 """
 
 import os
@@ -64,7 +64,7 @@ def bits(x):
 
 
 def nearest(value, dtype):
-    """The number of a type nearest to a fraction, ties to even, by the doubles of its neighbours."""
+    """Returns the number of a type that is nearest to a fraction, ties to even: the best of a guess and its two neighbours."""
     if value == 0:
         return torch.zeros((), dtype=dtype)
     guess = torch.tensor(float(value), dtype=torch.float64).to(dtype)
@@ -104,7 +104,7 @@ def check_arrays(ranks):
 
 
 def check_peers(ranks):
-    """GPUs reach each other's memory; an array longer than a stretch; one that is not contiguous; ranks that disagree."""
+    """Checks that GPUs reach each other's memory; arrays longer than a stretch, or not contiguous; ranks that disagree."""
     if not torch.cuda.is_available():
         return
     peers = exact._peers.peers_of(None, ranks.gpu)
@@ -140,7 +140,7 @@ def check_values(ranks):
 
 
 def one_process(x):
-    """op -> the value of one process on the CPU."""
+    """Returns a function of op: the value that one process finds on the CPU."""
     name = str(x.dtype).removeprefix("torch.")
 
     def value(op):
@@ -157,7 +157,7 @@ def model_of(ranks):
 
 
 def check_hook(ranks):
-    """Gradients under the hook are the rounded exact means of the ranks' own."""
+    """Checks that gradients under the hook are the rounded exact means of the ranks' own."""
     torch.use_deterministic_algorithms(True)
     for dtype in (torch.float32, torch.bfloat16):
         model = model_of(ranks).to(dtype)

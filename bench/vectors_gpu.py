@@ -33,7 +33,7 @@ class Call(Structure):
 
 
 def shape_of(x, cut, places, count):
-    """Segments or groups along axis 0 of an array of two dimensions; keeps what it points to."""
+    """Returns segments or groups along axis 0 of an array of two dimensions. The shape keeps the arrays that it points to."""
     length = np.array(x.shape, np.uint64)
     strides = np.array(x.stride() if isinstance(x, torch.Tensor) else [s // x.itemsize for s in x.strides], np.int64)
     at = places.data_ptr() if isinstance(places, torch.Tensor) else places.ctypes.data
@@ -67,7 +67,7 @@ class Reduction:
 
 
 def is_right(reduction, op, type_, x, cut, places, count, columns):
-    """Holds some columns against the CPU's."""
+    """Returns whether some columns have the CPU's bits."""
     part = x[:, columns].contiguous()
     bits = part.view(RESULT[part.element_size()]).cpu().numpy()
     cut_at = places.cpu().numpy()
@@ -107,7 +107,7 @@ def turns(calls, rounds):
 
 
 def rivals(op, x, ids, lengths, count):
-    """PyTorch's calls for the same results."""
+    """Returns PyTorch's call for the same results; None if it has none."""
     if lengths is not None:
         how = {"sum": "sum", "mean": "mean", "max": "max"}.get(op)
         if how is None or x.dtype == torch.int64:
@@ -163,7 +163,7 @@ CASES = [
 
 
 def case_of(device, op, type_, cut, kind, n, columns, count):
-    """The array, what cuts it, and the library's call."""
+    """Returns the array, its offsets or ids, and the library's call."""
     rng = np.random.default_rng(1)
     x = torch.randn(n, columns, device="cuda").to(TYPES[type_])
     places = (offsets_of if cut == SEGMENTS else ids_of)(kind, n, count, rng)

@@ -14,7 +14,7 @@ static void check(tally_status s) {
 
 static const tally_problem problem = {.op = TALLY_SUM, .type = TALLY_F64};
 
-/* On a machine of its own: the saved state of its share. The caller frees it. */
+/* Returns the saved state of a share, as a machine of its own makes it. The caller frees it. */
 static void *share(const double *x, size_t n, size_t *size) {
     tally_state *mine;
     check(tally_state_create(&problem, &mine));

@@ -19,7 +19,7 @@
 
 #define BLOCK 256 /* threads of a block: a power of two, for the tree below */
 
-/* Every CUDA call says whether it worked, and nobody else will. */
+/* Every CUDA call returns whether it worked, and nothing else reports a failure. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         const cudaError_t error_ = (call);                                                         \
@@ -60,8 +60,7 @@ static float sum_on_device(const float *device_x, size_t n, float *buffer[2]) {
     do {
         const size_t blocks = blocks_for(n);
         sum_segments<<<(unsigned)blocks, BLOCK>>>(input, buffer[turn], n);
-        CHECK(
-            cudaGetLastError()); /* a launch that could not be made; what goes wrong in it shows later */
+        CHECK(cudaGetLastError()); /* a launch that did not start; errors within it show later */
         input = buffer[turn];
         turn = 1 - turn;
         n = blocks; /* not BLOCK: there are as many partial sums as there were blocks */

@@ -1,5 +1,5 @@
 /*
- * textbook_loop.c - what everybody writes first: add the floats of a .npy file one by one, in float.
+ * textbook_loop.c - the loop that everybody writes first: it adds the floats of a .npy file one by one, in float.
  *
  * Shown by `make demo` for its answer. No Tally in here.
  */

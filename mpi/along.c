@@ -22,7 +22,7 @@ uint64_t offset_along(const tally_shape *s, size_t i) {
                                         : (uint64_t)((const int64_t *)s->offsets)[i];
 }
 
-/* Returns the id of index i; one that no int64 holds is the largest of these. */
+/* Returns the id of index i; INT64_MAX for an id that no int64 holds. */
 static int64_t id_along(const tally_shape *s, size_t i) {
     switch (s->ids_type) {
     case TALLY_I8:

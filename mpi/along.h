@@ -1,5 +1,5 @@
 /*
- * along.h - segments and groups along an axis of an array: which of them the axis' indices belong to.
+ * along.h - segments and groups along an axis of an array: finds the one that each index of the axis belongs to.
  */
 #ifndef TALLY_MPI_ALONG_H
 #define TALLY_MPI_ALONG_H

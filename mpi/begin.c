@@ -10,7 +10,8 @@
 /* Returns a hash of what all ranks must ask for alike. */
 static uint64_t question(const struct task *t) {
     const tally_problem *p = t->problem;
-    const int by_groups = t->groups != NULL; /* which a shape decides: the messages differ */
+    const int by_groups =
+        t->groups != NULL; /* a shape may be by groups or by states: their messages differ */
     uint64_t ddof, mean[2], hash = question_add(QUESTION_START, (uint64_t)t->ask.of);
     hash = question_add(hash, t->count);
     hash = question_add(hash, (uint64_t)t->ask.root);
@@ -30,7 +31,7 @@ static uint64_t question(const struct task *t) {
     return hash;
 }
 
-/* The header of this rank's frame. */
+/* Writes the header of this rank's frame. */
 static void head(struct task *t) {
     const uint64_t hash = question(t);
     if (t->layout.is_merged)
@@ -64,12 +65,12 @@ static void start(struct task *t, MPI_Comm comm, const struct frame_layout *layo
     task_clear(t->frame, 0, (size_t)t->layout.words * sizeof *t->frame);
 }
 
-/* This rank's elements of result i. */
+/* Returns how many elements of result i this rank has. */
 static uint64_t length_of(const struct task *t, size_t i) {
     return t->shaped ? shaped_length(t->shaped, i) : t->ask.n;
 }
 
-/* Over the tree elements are reduced when it is known where they stand. */
+/* Begins a task over the tree. Its elements are reduced later, when it is known where they stand (take.c). */
 static void begin_tree(struct task *t) {
     t->route = ROUTE_TREE;
     t->place = t->place_of_one;
@@ -99,7 +100,7 @@ static void begin_array(struct task *t) {
     const int goes_on = s == TALLY_OK && t->status == TALLY_OK;
     if (goes_on && tree) {
         begin_tree(t);
-        /* It is too late to say so when the elements are reduced: the others count on them then. */
+        /* A failure when the elements are reduced would come too late: the others count on them then. */
         if (t->ask.n > 0 && !t->ask.x) task_give_up(t, TALLY_EINVAL, "x is NULL");
     } else if (goes_on) {
         message_pack_states(t);
@@ -109,7 +110,8 @@ static void begin_array(struct task *t) {
 
 /* ---- Many states ---- */
 
-/* Returns whether the state is one of the problem: its saved form says of which it is. */
+/* Returns TALLY_OK if the state's saved form says the same of its problem as `none`, that of a state of the
+ * problem. */
 static tally_status check_state(const struct task *t, const tally_state *state,
                                 const unsigned char *none, unsigned char *bytes) {
     const size_t size = tally_state_size(t->none);
@@ -146,8 +148,8 @@ static void begin_states(struct task *t) {
 
 /* ---- Groups ---- */
 
-/* Plans a reduction of groups. They must be those of the problem, as many as `count`. Their saved form tells: it has the same
- * length for all that are, and says of what they are. */
+/* Plans a reduction of groups, which must be `count` groups of the problem. If they are, their saved form has the
+ * length of that of as many new ones, and they can be merged into those. */
 static void plan_groups(struct task *t) {
     tally_groups *none = NULL;
     tally_status s = tally_groups_create(t->problem, t->count, &none);

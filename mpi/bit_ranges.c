@@ -23,7 +23,7 @@ static struct bit_range digits_of(const struct bit_ranges *w, int low, int own, 
 }
 
 void bit_ranges_of(size_t words, int room, int ranks, struct bit_ranges *w) {
-    const int number = 1 + HEAD; /* where the first one's digits are */
+    const int number = 1 + HEAD; /* where the first number's digits begin */
     w->bits = 63 - (32 - __builtin_clz((unsigned)ranks));
     w->count = 0;
     if (words <= (size_t)room) {
@@ -77,7 +77,7 @@ static int pack_number(const struct bit_range *p, int bits, int64_t *packed, con
     const uint64_t mask = UINT64_MAX >> (64 - bits);
     const int64_t top = words[p->high], sign = top < 0 ? -1 : 0;
     const int past_range = p->digits * bits, edge = p->from + past_range / 32;
-    /* Outside [first, past) all is 0 below, and the sign above. */
+    /* Words below `first` are 0, and words from `past` on are all sign bits. */
     const int first = first_unlike(words, p->low, p->high, 0);
     const int past = past_unlike(words, first, p->high, sign & UINT32_MAX);
     const uint32_t fill = (uint32_t)sign >> past_range % 32;

@@ -25,7 +25,8 @@ int has_tree(const tally_problem *problem) {
     return found;
 }
 
-/* Over the tree: at most 128 nodes, and twice the elements of a leaf that is not whole. */
+/* Over the tree a state has at most 128 nodes, and the elements before its first whole leaf and behind its last
+ * one. */
 size_t block_room(const tally_problem *problem, const tally_state *none) {
     enum { NODES = 128, LEAF = 4096 };
     size_t room = tally_state_size(none);
@@ -53,7 +54,7 @@ void block_save_groups(struct block *block, const struct block_kind *kind,
 static void merge_states(const struct block *left, struct block *right,
                          const struct block_kind *kind) {
     tally_state *a = NULL, *b = NULL;
-    /* A state of no elements need not stand anywhere in particular. */
+    /* A state of no elements changes nothing, and need not stand where the other begins. */
     if (saved_word(left->bytes, SAVED_N) == 0) return;
     tally_status s = tally_state_load(left->bytes, (size_t)left->size, kind->problem, &a);
     if (s == TALLY_OK) s = tally_state_load(right->bytes, (size_t)right->size, kind->problem, &b);
@@ -80,11 +81,11 @@ static void merge_groups(const struct block *left, struct block *right,
     tally_groups_destroy(b);
 }
 
-/* ---- What MPI has to be told of it, once ------------------------------------------------------ */
+/* ---- MPI's operator and the datatypes' attribute, made once ----------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_error;
-static int kind_key; /* of datatypes: their block_kind */
+static int kind_key; /* the attribute of a datatype: its block_kind */
 static MPI_Op merge_op;
 
 static void merge_blocks(void *in, void *inout, int *length, MPI_Datatype *type) {
@@ -104,7 +105,8 @@ static void merge_blocks(void *in, void *inout, int *length, MPI_Datatype *type)
     }
 }
 
-/* When MPI_Finalize() begins, it gives back the attributes of MPI_COMM_SELF, and this goes with them. */
+/* Frees the operator and the attribute's key. MPI_Finalize() calls this first, when it deletes MPI_COMM_SELF's
+ * attributes. */
 static int give_back(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)value, (void)extra;
     int keys = kind_key;

@@ -16,14 +16,14 @@ struct block {
     unsigned char bytes[];
 };
 
-/* What the operator has to know of the blocks; lives as long as their datatype. */
+/* What blocks are, for the operator, which finds this by their datatype. It must live as long as that. */
 struct block_kind {
     const tally_problem *problem; /* with the user's operator, if there is one; else NULL will do */
     int are_groups;
     size_t room; /* bytes for what is saved; a multiple of 8 */
 };
 
-/* A block of a type is so long. */
+/* Returns the length of a block, in bytes. */
 static inline size_t block_bytes(const struct block_kind *kind) {
     return sizeof(struct block) + kind->room;
 }
@@ -38,11 +38,11 @@ void block_save(struct block *block, const struct block_kind *kind, const tally_
 void block_save_groups(struct block *block, const struct block_kind *kind,
                        const tally_groups *groups);
 
-/* The datatype of one block and the operator; an MPI error code. The datatype is the caller's to free. */
+/* Make the datatype of one block, which the caller frees, and get the operator. Both return an MPI error code. */
 int block_type(struct block_kind *kind, MPI_Datatype *type);
 int block_op(MPI_Op *op);
 
-/* A word of a saved state: docs/states.md. */
+/* The places of words in a saved state (docs/states.md), in bytes; saved_word() returns the word at one. */
 enum { SAVED_PROBLEM = 8, SAVED_N = 32, SAVED_FIRST = 40, SAVED_HEAD = 48 };
 uint64_t saved_word(const unsigned char *bytes, size_t at);
 

@@ -7,7 +7,7 @@ const char *tally_mpi_error(void) {
     return explanation();
 }
 
-/* What was asked is where the task has it. */
+/* Does a call whose arguments are in t->ask. */
 static tally_status call(struct task *t, MPI_Comm comm) {
     task_begin(t, comm, NULL);
     return task_run(t);

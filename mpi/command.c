@@ -75,7 +75,7 @@ int all_well(int rank, int ranks) {
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-/* Reads up to `size` bytes at a place; fewer at the end of the file. -1 where that fails. */
+/* Reads `size` bytes at a place, or fewer at the end of the file. Returns how many; -1 where that fails. */
 static ssize_t read_at(const struct file *f, void *bytes, size_t size, uint64_t at) {
     size_t got = 0;
     while (got < size) {
@@ -141,7 +141,7 @@ int open_file(struct file *f, const char *name, tally_type said) {
     return 1;
 }
 
-/* Elements [first, first + n), in this machine's byte order. */
+/* Reads elements [first, first + n), and brings them to this machine's byte order. */
 int read_elements(const struct file *f, unsigned char *to, uint64_t first, size_t n) {
     const size_t size = f->header.element;
     const ssize_t got = read_at(f, to, n * size, f->header.needed + first * size);
@@ -186,7 +186,7 @@ static int feed(struct run *r) {
 
 static int show(const struct run *r) {
     tally_value value[TALLY_VALUES_MAX];
-    tally_problem rounded = r->problem; /* a problem where --out f64 can be said of it */
+    tally_problem rounded = r->problem; /* a valid one where --out f64 is allowed */
     rounded.out = TALLY_F64;
     const tally_status s = tally_state_value(r->state, value);
     if (r->rank != 0) return s == TALLY_OK ? STATUS_OK : STATUS_FAILED;
@@ -225,7 +225,7 @@ static int reduce(struct run *r, char **names, tally_type said) {
 
 /* ---- The command line: the same on every rank; rank 0 speaks. -------------------------------- */
 
-/* Reads the operators; 0 where one is none. */
+/* Reads the operators. Returns 0 where a name is no operator's. */
 static int read_ops(char *text, tally_problem *p) {
     size_t count = 0;
     for (char *name = strtok(text, ","); name; name = strtok(NULL, ","), count++) {
@@ -265,7 +265,7 @@ static int read_words(int argc, char **argv, struct run *r, struct words *w) {
                                             {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    if (r->rank != 0) { /* whose line would be one of many */
+    if (r->rank != 0) { /* only rank 0 writes what is wrong with the command line */
         const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
         if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
     }

@@ -20,7 +20,7 @@ struct file {
     struct npy_header header; /* of raw elements, too: `needed` is where they begin */
 };
 
-/* What asks for many results: one of the first three, or none; and for some of the elements. */
+/* The options that ask for many results (the first three), or for some of the elements. */
 struct parts {
     const char *axis, *segments, *by;
     const char *mask;
@@ -41,7 +41,7 @@ struct run {
     double began; /* MPI_Wtime() */
 };
 
-/* Keeps the line, if it is this rank's first; 0. */
+/* Keeps the line, if it is this rank's first. Returns 0. */
 int wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns whether all ranks can go on. If not, the lowest that cannot says why. */
 int all_well(int rank, int ranks);
@@ -50,7 +50,7 @@ int all_well(int rank, int ranks);
 int open_file(struct file *f, const char *name, tally_type said);
 int read_elements(const struct file *f, unsigned char *to, uint64_t first, size_t n);
 
-/* The first of n elements that is the rank's. */
+/* Returns the first of n elements that is the rank's. */
 static inline uint64_t part_start(uint64_t n, int rank, int ranks) {
     return (uint64_t)((unsigned __int128)n * (unsigned)rank / (unsigned)ranks);
 }
@@ -58,14 +58,14 @@ static inline uint64_t part_start(uint64_t n, int rank, int ranks) {
 int parts_are_asked(const struct parts *p);
 /* Checks that the options go together. Returns an exit status, after a line. */
 int parts_check(const struct run *r);
-/* The whole of such a run, whose files are open, if nothing is wrong: an exit status. Collective. */
+/* Does the whole of such a run, whose files are open if nothing is wrong. Returns an exit status. Collective. */
 int parts_reduce(struct run *r);
 
 /* All results, and their shape: that of the .npy file. */
 struct answer {
     struct results results;
     unsigned dims, axes;
-    uint64_t length[NPY_DIMS], axis[NPY_DIMS]; /* the axes along which it went */
+    uint64_t length[NPY_DIMS], axis[NPY_DIMS]; /* the axes that were reduced or cut */
     uint64_t parts;                            /* segments or groups */
     uint64_t each;   /* elements of each segment, where all have as many; or 0 */
     uint64_t *known; /* of groups how many elements each has; NULL otherwise */

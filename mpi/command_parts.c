@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Numbers the elements of a chunk of the file: those from `at` on, n of them. */
+/* How elements get the numbers of their results. number() does it for the n elements of the file from `at` on. */
 struct numbering {
     int (*number)(struct numbering *w, uint64_t at, size_t n, int64_t *id);
     uint64_t results;
-    int skips; /* an id outside is an element of no result */
+    int skips; /* elements whose id is outside belong to no result */
 
     struct file ids; /* --by */
     unsigned char *raw;
@@ -33,7 +33,7 @@ struct numbering {
     int reduced[NPY_DIMS];                       /* in the order of the array */
 
     uint64_t cut;   /* what --segments and --by cut: so many elements, or indices of an axis */
-    uint64_t parts; /* how many those are; of an axis, each for all results along it */
+    uint64_t parts; /* along an axis: into how many segments or groups it is cut */
     int64_t *part;  /* along an axis: of each index the number of its part, or one below 0 */
     unsigned along; /* the axis in the order of the file, */
     uint64_t along_stride; /* and what a step from part to part adds to the number */
@@ -133,7 +133,7 @@ static int64_t greatest_id(const struct numbering *w, uint64_t first, uint64_t l
 /* ---- By segment ----------------------------------------------------------------------------- */
 
 static int number_segments(struct numbering *w, uint64_t at, size_t n, int64_t *id) {
-    uint64_t low = 0, high = w->results; /* the last segment that begins at or before `at` */
+    uint64_t low = 0, high = w->results; /* finds the first segment that ends behind `at` */
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         if ((uint64_t)w->offset[middle + 1] <= at)
@@ -217,7 +217,8 @@ static int number_axes(struct numbering *w, uint64_t at, size_t n, int64_t *id) 
     return 1;
 }
 
-/* Numbers results in C order of the axes that are kept, and of the one that is cut into so many parts. */
+/* Sets the strides that number the results in C order. Reduced axes count `parts` there: 1, or the parts of the
+ * axis that is cut. */
 static void number_results(struct numbering *w, const struct run *r, uint64_t parts) {
     const struct npy_header *h = &r->file[0].header;
     uint64_t stride[NPY_DIMS];
@@ -263,7 +264,7 @@ static int open_axes(struct numbering *w, const struct run *r) {
     return 1;
 }
 
-/* Numbers what --segments or --by has made of the axis, and from here on elements by that. */
+/* Numbers the axis' indices by --segments or --by; from then on number_axes() numbers elements by these. */
 static int go_along(struct numbering *w, const struct run *r) {
     const uint64_t n = w->cut;
     int well = 1;
@@ -283,7 +284,7 @@ static int go_along(struct numbering *w, const struct run *r) {
 
 /* ---- Some elements -------------------------------------------------------------------------- */
 
-/* All elements are of one result. */
+/* Numbers all elements 0: there is one result. */
 static int number_all(struct numbering *w, uint64_t at, size_t n, int64_t *id) {
     (void)w, (void)at;
     memset(id, 0, n * sizeof *id);
@@ -338,7 +339,7 @@ static int feed(struct run *r, struct numbering *w, tally_groups *groups) {
     return well;
 }
 
-/* The shape of the results. */
+/* Sets the shape of the results. */
 static void shape_of(const struct run *r, const struct numbering *w, struct answer *a) {
     const struct npy_header *h = &r->file[0].header;
     if (!r->parts.axis && !r->parts.segments && !r->parts.by) return;
@@ -355,7 +356,7 @@ static void shape_of(const struct run *r, const struct numbering *w, struct answ
     }
 }
 
-/* The results of `asked`, which has no operator that only we wanted. */
+/* Shows the results of `asked`, the problem without the count that plan() has added. */
 static int show(const struct run *r, const struct numbering *w, const tally_problem *asked,
                 tally_groups *groups) {
     struct answer a = {.axes = 0};
@@ -381,7 +382,7 @@ static int show(const struct run *r, const struct numbering *w, const tally_prob
     return status;
 }
 
-/* What groups cannot be asked for over ranks; and one operator more, which counts. */
+/* Refuses operators that groups over ranks do not have, and adds one that counts. */
 static int plan(struct run *r) {
     size_t also = 0, all, count = 0, *values = &count;
     if (tally_problem_values(&r->problem, values) != TALLY_OK) return wrong("%s", tally_error());

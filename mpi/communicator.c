@@ -13,7 +13,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_error, attribute_key;
 
-/* The thread's last look-up, valid while no communicator is freed since: MPI's own takes longer. */
+/* The thread's last look-up, which is valid if no communicator was freed since. One by MPI takes longer. */
 static atomic_uint freed;
 static _Thread_local struct {
     MPI_Comm comm;
@@ -100,7 +100,7 @@ static struct frame_layout layout_for(struct need need) {
 }
 
 void learn_layout(struct attribute *m, struct need need) {
-    enum { CALLS = 8 }; /* so many in a row that would do with less make a frame shorter */
+    enum { CALLS = 8 }; /* after so many calls in a row that needed less, a frame becomes shorter */
     if (need.added > FRAME_MOST && need.merged > FRAME_MOST)
         return; /* takes more messages anyway */
     m->most.added = greater(m->most.added, need.added);

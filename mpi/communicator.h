@@ -17,8 +17,8 @@ struct duplicates; /* request.c */
 struct attribute {
     int rank, ranks;
     struct frame_layout layout;
-    struct need most;  /* of the last calls */
-    int calls;         /* so many */
+    struct need most; /* the greatest of the last `calls` calls */
+    int calls;
     MPI_Datatype type; /* of a merged frame of typed_words words, if that is not 0 */
     MPI_Op op;
     int typed_words;

@@ -9,8 +9,8 @@ TALLY_API int tally_mpi_f_allreduce(int op, int type, int out_type, const void *
                                     int64_t n, double ddof, void *out, MPI_Fint comm);
 TALLY_API void tally_mpi_f_error(char *text, int64_t size);
 
-/* *out is one value of type `out_type`: where the operator has another one, no rank's call can be right, and all
- * ask for a problem that does not exist. */
+/* *out gets one value of type `out_type`. Where the operator's value has another type, problem.out asks for that
+ * one, and all ranks fail alike if the operator cannot have it. */
 int tally_mpi_f_allreduce(int op, int type, int out_type, const void *x, const void *y, int64_t n,
                           double ddof, void *out, MPI_Fint comm) {
     tally_problem problem = {.op = (tally_op)op, .type = (tally_type)type, .ddof = ddof};
@@ -25,7 +25,7 @@ int tally_mpi_f_allreduce(int op, int type, int out_type, const void *x, const v
     return (int)s;
 }
 
-/* The line, with blanks behind it. */
+/* Copies the line of the last failure, with blanks behind it. */
 void tally_mpi_f_error(char *text, int64_t size) {
     const char *line = tally_mpi_error();
     for (int64_t i = 0; i < size; i++)

@@ -7,14 +7,14 @@
  *
  *   hash      A 32-bit hash h of the question goes in as h and as h^2 (in two words of 32 bits). Added up over
  *             p ranks, (sum of h)^2 = p (sum of h^2) if and only if all h are equal.
- *   rank      The sum of the ranks that failed: the rank, where it is one.
+ *   rank      The sum of the numbers of the ranks that failed: if one failed, its number.
  *   counts    For each status the number of ranks that failed with it, and the number of those whose state does
  *             not fit the payload: as many counts a word as can be added up over all ranks.
  *   payload   Words of a state, or of each rank's values: what is left of the frame.
  *
- * At first it is as long as a message can be that shared memory and most networks send at once with its header;
- * of twice the length it takes nearly twice as long (docs/cluster.md).
- * No number reaches 2^31 times 2^32, for up to 2^31 - 1 ranks.
+ * The first frame is as long as the longest message that shared memory and most networks send at once with its header.
+ * One of twice the length takes nearly twice as long (docs/cluster.md).
+ * Each number of the hash and of the rank is below 2^32, so for up to 2^31 - 1 ranks no sum reaches 2^63.
  */
 #ifndef TALLY_MPI_FRAME_H
 #define TALLY_MPI_FRAME_H
@@ -43,7 +43,7 @@ static inline int words_of_counts(int count, int ranks) {
     return (count + counts_a_word(ranks) - 1) / counts_a_word(ranks);
 }
 
-/* Where the payload begins: all that is behind it. */
+/* Returns the word at which the payload begins; the payload is all that follows. */
 static inline int frame_payload(int ranks) {
     return FRAME_COUNTS + words_of_counts(COUNTS, ranks);
 }
@@ -59,17 +59,17 @@ static inline uint64_t question_add(uint64_t hash, uint64_t number) {
 
 /* ---- One frame ---- */
 
-/* The header of a rank that asks for what `hash` says and came to `status`. is_wide: its state does not fit. The
- * payload, which begins at `payload`, is left as it is. */
+/* Writes the header of a rank's frame. hash: the question's; status: the rank's; is_wide: its state does not fit the
+ * payload. The payload, which begins at word `payload`, is left as it is. */
 void frame_fill(int64_t *frame, int payload, uint64_t hash, tally_status status, int is_wide,
                 int rank, int ranks);
 
-/* What the frames of all ranks, added up, say. */
+/* The header of all ranks' frames, added up, as frame_read() understands it. */
 struct verdict {
     tally_status
         status; /* the lowest that a rank has failed with; TALLY_EINVAL where the questions differ */
     int64_t failed; /* how many ranks have failed */
-    int64_t rank;   /* which, where it is one */
+    int64_t rank;   /* the failed rank, where it is one */
     int64_t wide;   /* how many have a state that does not fit */
 };
 struct verdict frame_read(const int64_t *frame, int payload, int ranks);

@@ -11,7 +11,7 @@ static int is_unsigned(tally_type type) {
     return type == TALLY_U8 || type == TALLY_U16 || type == TALLY_U32 || type == TALLY_U64;
 }
 
-/* Of sign and magnitude, as floats have them, the two's complement that sorts alike; and the reverse. */
+/* Turns sign and magnitude, as floats have them, into a two's complement of the same order; and the reverse. */
 static int64_t turn_negative(int64_t word) {
     return word < 0 ? word ^ INT64_MAX : word;
 }

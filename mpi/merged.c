@@ -49,7 +49,7 @@ struct verdict merged_read(const int64_t *frame) {
     return v;
 }
 
-/* right becomes what the frames of both say. */
+/* Merges the frame of lower ranks, `left`, into `right`. */
 static void merge(const int64_t *left, int64_t *right) {
     right[MERGED_DIFFER] |= left[MERGED_DIFFER] | (left[MERGED_HASH] != right[MERGED_HASH]);
     if (left[MERGED_FAILED] &&
@@ -67,13 +67,13 @@ static void merge(const int64_t *left, int64_t *right) {
     }
 }
 
-/* ---- What MPI has to be told of it ------------------------------------------------------------ */
+/* ---- MPI's operator, made once ---------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_error;
 static MPI_Op merge_op;
 
-/* MPI's operators put what comes of `in`, the lower ranks', and `inout` into `inout`. */
+/* MPI's operator: combines `in`, of lower ranks, with `inout`, and puts the result into `inout`. */
 static void merge_all(void *in, void *inout, int *length, MPI_Datatype *type) {
     int bytes = 0;
     MPI_Type_size(*type, &bytes);

@@ -26,13 +26,13 @@ enum {
     MERGED_HEAD
 };
 
-/* The head of this rank's frame, with `states` states of `merge_words` words each, which are behind
- * it or will be. `problem` is NULL where there are none. */
+/* Writes the head of this rank's frame, for `states` states of `merge_words` words each, which the
+ * caller puts behind it. `problem` is NULL where there are none. */
 void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t merge_words,
                  uint64_t hash, tally_status status, int rank);
 struct verdict merged_read(const int64_t *frame);
 
-/* MPI's type for so many words, and the operator; an MPI error code. The caller frees the type. */
+/* Makes MPI's type for so many words, which the caller frees, and gets the operator. Returns an MPI error code. */
 int merged_mpi(size_t words, MPI_Datatype *type, MPI_Op *op);
 
 #endif

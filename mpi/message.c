@@ -26,7 +26,7 @@ static int added_need(const struct task *t, size_t words) {
     return all <= FRAME_MOST ? (int)all : NO_FRAME;
 }
 
-/* Returns how many bytes a merged frame takes for `count` states of so many words. */
+/* Returns how many words a merged frame has with room for `count` states of so many words. */
 static int merged_need(size_t count, size_t merge_words) {
     size_t all;
     if (merge_words == 0 || __builtin_mul_overflow(count, merge_words, &all)) return NO_FRAME;
@@ -73,7 +73,7 @@ tally_status message_feed_own(const struct task *t, size_t i) {
                           : tally_state_feed(t->own, a->device, a->x, a->y, a->n);
 }
 
-/* The state of result i. That of a shape's is our own one, until the next is asked for. */
+/* Gets the state of result i. For an array or a shape it is our own one, which the next call uses again. */
 static tally_status state_of(const struct task *t, size_t i, const tally_state **out) {
     *out = t->own ? t->own : t->state[i];
     if (!t->own) return TALLY_OK;
@@ -81,7 +81,7 @@ static tally_status state_of(const struct task *t, size_t i, const tally_state *
     return message_feed_own(t, i);
 }
 
-/* The states, to be merged: in the frame, or each of them behind a head of its own in the message that follows. */
+/* Packs states for merging: in the frame, or each behind a head of its own in the message that follows. */
 static void pack_merged(struct task *t) {
     const size_t each = t->is_in_frame ? t->words : MERGED_HEAD + t->words;
     int64_t *word = t->is_in_frame ? t->frame + MERGED_HEAD : NULL;

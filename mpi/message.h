@@ -6,7 +6,7 @@
 
 #include "task.h"
 
-/* Finds the route of `count` states of the problem, and the room that their message needs. *none becomes one of no
+/* Finds the route of `count` states of the problem, and the room that their message needs. *none becomes a state of no
  * elements. */
 void message_plan_states(struct task *t, size_t count, tally_state **none);
 /* Puts this rank's states into the message. */
@@ -17,7 +17,7 @@ tally_status message_feed_own(const struct task *t, size_t i);
 /* Returns where `count` times t->words words are put: in the frame, or behind it; NULL where that failed. */
 int64_t *message_make_words(struct task *t, size_t count);
 /* Packs the ranges of the words that the frame takes. If the frame takes all words, the ranks still
- * find out whether ranges would have done, to choose the next frame's layout. */
+ * find out whether the ranges alone would have been enough, to choose the next frame's layout. */
 void message_pack_ranges(struct task *t);
 
 /* Makes room for `count` blocks of t->kind. */

@@ -25,15 +25,16 @@ struct tally_mpi_request {
     MPI_Request pending;
     tally_mpi_request *next; /* in the queue */
     MPI_Request handed_over; /* the request of MPI's that it has become */
-    int is_complete;         /* MPI knows that that is */
+    int is_complete;         /* MPI has been told that handed_over is complete */
 };
 
 struct duplicates {
     MPI_Comm frames, rest;
-    tally_mpi_request *first; /* whose steps are not all complete, in the order of the calls */
-    struct duplicates *next;  /* of the thread's that have such */
+    tally_mpi_request *first; /* the queue: requests with steps to do, in the order of the calls */
+    struct duplicates *next;  /* in the thread's list `busy` */
 };
 
+/* The duplicates whose queues are not empty, of the requests that this thread has begun. */
 static _Thread_local struct duplicates *busy;
 
 /* ---- A communicator's duplicates ------------------------------------------------------------- */
@@ -66,7 +67,7 @@ static int get_duplicates(MPI_Comm comm, struct duplicates **out) {
 
 /* ---- Moved on ------------------------------------------------------------------------------- */
 
-/* Issues the task's step; what MPI says of it ends the task. */
+/* Issues the task's step. An error of MPI's ends the task. */
 static void issue(tally_mpi_request *r) {
     const int frame = r->task.step == STEP_FRAME;
     const int error =
@@ -82,7 +83,7 @@ static void take(tally_mpi_request *r, int error) {
         task_lost(&r->task, error);
 }
 
-/* Its queue is empty. */
+/* Takes duplicates, whose queue has become empty, out of the list `busy`. */
 static void leave_busy(struct duplicates *duplicates) {
     for (struct duplicates **at = &busy; *at; at = &(*at)->next)
         if (*at == duplicates) {
@@ -152,8 +153,8 @@ static void send_off(tally_mpi_request *r, MPI_Comm comm) {
     *last = r;
 }
 
-/* No request can be made, but the other ranks wait for this one's frame: takes part with one that
- * says so, and waits until all have learnt it. */
+/* Takes part in a call for which this rank cannot make a request, as the other ranks wait for its frame:
+ * sends a frame that says so, and waits until all have learnt it. */
 static tally_status refuse(tally_mpi_request *r, tally_mpi_request **out, MPI_Comm comm) {
     struct task *t = &r->task;
     t->status = out ? TALLY_ENOMEM : TALLY_EINVAL;
@@ -264,7 +265,7 @@ tally_status tally_mpi_ireduce_shaped_resident(tally_device *device, const tally
 
 static tally_status finish(tally_mpi_request **request) {
     tally_mpi_request *r = *request;
-    /* It may stand behind others that are done. */
+    /* The request may stand in the queue behind others that are done. */
     for (tally_mpi_request **at = &r->duplicates->first; *at; at = &(*at)->next)
         if (*at == r) {
             *at = r->next;
@@ -295,9 +296,9 @@ tally_status tally_mpi_test(tally_mpi_request **request, int *done) {
 
 /* ---- As a request of MPI's --------------------------------------------------------------------- */
 
-/* What MPI calls for a generalized request. MPICH has one that is polled; any other is told at once
- * that the request is complete, and then calls query() in MPI_Wait() and the like before these
- * return: what is missing is waited for there. */
+/* The functions that MPI calls for a generalized request. MPICH can poll one. Any other MPI is told at once
+ * that the request is complete. MPI_Wait() and the like then call query() before they return, and that
+ * waits until the request is complete indeed. */
 
 static int query(void *extra, MPI_Status *status) {
     tally_mpi_request *r = extra;

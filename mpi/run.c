@@ -19,7 +19,7 @@ static int issue_frame(struct task *t, MPI_Comm comm, MPI_Request *r) {
     return error == MPI_SUCCESS ? all_words(t->frame, 1, type, op, comm, r) : error;
 }
 
-/* Rank 0's values and status to all. (They are plain bytes.) */
+/* Sends rank 0's values and status to all ranks, as plain bytes. */
 static int share_values(struct task *t, MPI_Comm comm, MPI_Request *r) {
     void *at = t->shaped ? (void *)t->shaped->answer : &t->given;
     const int size = t->shaped ? (int)t->shaped->answer_bytes : (int)(sizeof t->given);

@@ -17,8 +17,8 @@ static void give_up(struct shaped *part, tally_status status, const char *line) 
 
 /* ---- Elements in turn ----------------------------------------------------------------------- */
 
-/* A walk that calls visit() for each shown element, in C order: with its result, and its places in
- * x and y. */
+/* A walk that calls visit() for each element that no mask hides, in C order: with its result, and its
+ * places in x and y. */
 struct walk {
     void (*visit)(struct walk *w, size_t result, ptrdiff_t x, ptrdiff_t y);
     struct gathered *g;
@@ -40,7 +40,7 @@ static size_t results_along(const tally_shape *s, unsigned d) {
     return is_along(s) ? s->count : 1;
 }
 
-/* Strides of C order, of the elements or of the results. */
+/* Sets the strides of C order, of the elements or of the results. A reduced dimension has 0 in the latter. */
 static void c_order(const tally_shape *s, int of_results, ptrdiff_t *stride) {
     ptrdiff_t next = 1;
     for (unsigned d = s->dims; d-- > 0;) {
@@ -98,14 +98,14 @@ static void copy_element(struct walk *w, size_t result, ptrdiff_t x, ptrdiff_t y
     w->g->id[at] = result;
 }
 
-/* calloc(), and never NULL where there is memory. */
+/* Returns zeroed memory; NULL only where there is none, and this rank then gives up. */
 static void *some(struct shaped *part, size_t count, size_t size) {
     void *room = calloc(count + 1, size);
     if (!room) give_up(part, TALLY_ENOMEM, "no memory for a copy of the elements");
     return room;
 }
 
-/* Where the results go: in C order or by strides. */
+/* Finds where the results go: in C order or by strides. */
 static void place_results(const tally_shape *s, size_t results, struct gathered *g) {
     ptrdiff_t number[TALLY_DIMS_MAX];
     for (size_t i = 0; i < results; i++)
@@ -121,7 +121,7 @@ static void place_results(const tally_shape *s, size_t results, struct gathered 
     }
 }
 
-/* The same of elements that stay on the device. */
+/* Counts the elements of each result that stay on the device. */
 static void count_runs(struct shaped *part) {
     struct gathered *g = &part->g;
     for (size_t i = 0; i < part->results; i++)
@@ -188,7 +188,8 @@ static int asks_index(const tally_problem *p, size_t values) {
     return 0;
 }
 
-/* From here on shape, x and y are the host's, but for elements that stay on the device. */
+/* Brings a device's arrays to the host, but for elements that stay there; shape, x and y then are what was
+ * brought. */
 static void bring(struct shaped *part) {
     const size_t element = tally_type_size(part->problem->type);
     const tally_status s = staged_bring(&part->staged, part->device, element, part->shape, part->x,
@@ -199,7 +200,7 @@ static void bring(struct shaped *part) {
     part->y = part->staged.y;
 }
 
-/* What can be wrong before anything is reduced. Groups are checked when they are fed. */
+/* Checks the arguments before anything is reduced. Groups are checked when they are fed. */
 static void check(struct shaped *part, int is_resident, void *const out[], int is_wanted) {
     tally_status s =
         part->problem ? tally_problem_values(part->problem, &part->values) : TALLY_EINVAL;
@@ -228,8 +229,8 @@ static void check(struct shaped *part, int is_resident, void *const out[], int i
     if (!two != !part->y)
         give_up(part, TALLY_EINVAL,
                 two ? "dot takes two arrays, and y is NULL" : "only dot takes a y");
-    if (part->staged.run) return; /* there are none if anything is wrong with the shape */
-    /* What is wrong with the shape is told by counting its elements. */
+    if (part->staged.run) return; /* there are no runs if anything is wrong with the shape */
+    /* Counting the elements finds whatever is wrong with the shape. */
     const tally_problem nothing = {.op = TALLY_COUNT, .type = part->problem->type};
     void *counts = part->status == TALLY_OK ? some(part, part->results, 8) : NULL;
     tally_shape plain = *part->shape;
@@ -292,7 +293,7 @@ static void feed_groups(struct shaped *part) {
 
 /* ---- Begun and ended ------------------------------------------------------------------------ */
 
-/* Room for all values; those of a type are side by side, and none is longer than 8 bytes. */
+/* Makes room for the values of all results, none of which is longer than 8 bytes. */
 static void make_answer(struct shaped *part) {
     size_t bytes;
     if (__builtin_mul_overflow(part->results, 8 * part->values, &bytes) ||
@@ -339,7 +340,7 @@ static size_t value_bytes(const struct shaped *part, size_t v) {
     return tally_type_size(tally_problem_value_type(part->problem, v));
 }
 
-/* Where the v-th values are in the answer. */
+/* Returns where the results' v-th values are in the answer. */
 static unsigned char *values_at(const struct shaped *part, size_t v) {
     return part->answer->values + 8 * part->results * v;
 }
@@ -352,7 +353,7 @@ void shaped_lower_groups(struct shaped *part) {
     part->answer->which = 0;
 }
 
-/* A value that there is not is an error, but for an index beside other values. */
+/* A value that does not exist is an error, but for the index of no elements beside other values. */
 void shaped_lower_state(struct shaped *part, size_t i, const tally_state *state) {
     tally_value value[TALLY_VALUES_MAX] = {{0}};
     tally_status s = tally_state_value(state, value);

@@ -1,12 +1,13 @@
 /*
  * shaped.h - this rank's part of many results: along axes, by segment or by group.
  *
- * Groups are fed as they are. The elements of axes and segments are first brought side by side, result by result;
- * then they are groups, too, whose numbers rise. Where an index is asked for, which counts within the result, or the
- * tree, whose leaves count within the result, each result has a state of its own instead: message.c takes one after the other.
+ * Groups are fed as they are. The elements of axes and segments are first copied side by side, result by result, and
+ * then fed as groups whose numbers rise. But indices, and the leaves of the canonical tree, count within a result. For
+ * these each result has a state of its own: message.c makes one after the other.
  *
  * Arrays of a device come to the host first, but for long results, each of which the device reduces (staged.h).
- * What begins a part takes all the memory that its end will need, so that what the ranks have agreed on cannot fail later.
+ * shaped_begin() takes all memory that the end will need, so that a call on which the ranks have agreed cannot fail
+ * later.
  */
 #ifndef TALLY_MPI_SHAPED_H
 #define TALLY_MPI_SHAPED_H
@@ -21,11 +22,11 @@ struct gathered {
     ptrdiff_t *place; /* of each result its place in out[] */
 };
 
-/* What one rank sends to all where it alone knows the values. */
+/* The message in which rank 0 sends the values to all, where it alone knows them. */
 struct answer {
     int64_t status;         /* a tally_status */
-    int64_t which;          /* the result that has it; -1: there are no values at all */
-    unsigned char values[]; /* those of all results, side by side; then the next value of all */
+    int64_t which;          /* the result that has this status; -1: there are no values */
+    unsigned char values[]; /* the first value of all results, side by side; then the second */
 };
 
 struct shaped {
@@ -45,22 +46,24 @@ struct shaped {
     char line[200];
 };
 
-/* Begins a part. Its groups are fed when this returns. `out` may be NULL unless is_wanted. shaped_end() also where this
- * fails. */
+/* Begins a part. Its groups are fed when this returns. `out` may be NULL unless is_wanted. Call shaped_end()
+ * also if this fails. */
 void shaped_begin(struct shaped *s, tally_device *device, int is_resident,
                   const tally_problem *problem, const tally_shape *shape, const void *x,
                   const void *y, void *const out[], int is_wanted);
 void shaped_end(struct shaped *s);
 
-/* Where each result has a state: how many elements of result i this rank has, and feeds a state with them. */
+/* For results that have a state each: return how many elements of result i this rank has, and feed them to a
+ * state. */
 size_t shaped_length(const struct shaped *s, size_t i);
 tally_status shaped_feed(const struct shaped *s, tally_state *state, size_t i);
 
-/* Put the values of all groups, or of result i, into the answer, whose status is that of the first that fails. */
+/* Put the values of all groups, or of result i, into the answer. Its status becomes that of the first result that
+ * fails. */
 void shaped_lower_groups(struct shaped *s);
 void shaped_lower_state(struct shaped *s, size_t i, const tally_state *state);
-/* Writes the answer's values, of which there are some, to out[], and returns its status; *line becomes why it is a failure: one
- * result's, whose values are written nevertheless. */
+/* Writes the answer's values, which must be there, to out[], and returns its status. A failure is that of one
+ * result: the values are written nevertheless, and line[] says why. */
 tally_status shaped_write(const struct shaped *s, char *line, size_t size);
 
 #endif

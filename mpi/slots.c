@@ -12,7 +12,8 @@ static int is_alone(const tally_problem *p) {
     return !p->also[0] && !p->fast;
 }
 
-/* Words of the frame for each rank's own: whether it has them now. If they could be had it is noted. */
+/* Returns whether the frame has `words` words for each rank. If a longer frame could have them, its length is
+ * noted. */
 static int has_slots(struct task *t, size_t words) {
     const size_t all = (size_t)frame_payload(t->ranks) + words * (size_t)t->ranks;
     if (all <= SLOTS_MOST) t->need.added = (int)all;
@@ -42,7 +43,7 @@ static int is_of_bits(const struct task *t) {
     return t->problem->op == TALLY_AND || t->problem->op == TALLY_OR || t->problem->op == TALLY_XOR;
 }
 
-/* The i-th of the values is a greatest one. */
+/* Returns whether the i-th value is a maximum. */
 static int is_greatest(const struct task *t, size_t i) {
     return tally_problem_value_op(t->problem, i) != TALLY_MIN;
 }
@@ -54,7 +55,7 @@ static tally_status reduce_here(const struct task *t, tally_value *out) {
                           : tally_reduce(a->device, t->problem, a->x, a->y, a->n, out);
 }
 
-/* A value's key: its bits where these are combined one by one, and they are all there is. */
+/* Puts the values' keys into this rank's words: the bits for and, or and xor; else the order keys. */
 static void pack_keys(struct task *t) {
     int64_t *key = task_payload(t) + t->values * (size_t)t->rank;
     for (size_t i = 0; i < t->values; i++)
@@ -84,7 +85,7 @@ static void unpack_keys(struct task *t) {
             i < t->values ? key[i] : combine_keys(t->problem->op, t->key[i % t->values], key[i]);
 }
 
-/* All ranks' keys are known, and so the least. */
+/* Makes values of all ranks' combined keys, and gives them. */
 static void take_keys(struct task *t) {
     for (size_t i = 0; i < t->values; i++)
         if (is_of_bits(t))
@@ -114,7 +115,7 @@ static void unpack_thirds(struct task *t) {
         triple_merge(t->problem, &t->triple, &(struct triple){word[i], word[i + 1], word[i + 2]});
 }
 
-/* Gives the values of the triples of all ranks, which every rank has by now: no message has to tell them. */
+/* Gives the value of all ranks' merged triples. Every rank has it by itself, without a further message. */
 static void take_thirds(struct task *t) {
     const tally_status s = triple_value(t->problem, &t->triple, t->given.value);
     task_outcome(t, s);

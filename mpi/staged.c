@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* Bytes of a result on average from which on it stays: to reduce one where it lies takes some twenty microseconds on an H200, in
- * which less than this is copied, brought side by side and reduced from the host. */
+/* Elements stay on the device if results have so many bytes on average, or more. Reducing one result there takes
+ * some twenty microseconds on an H200. In that time the host copies, brings side by side and reduces fewer bytes. */
 enum { LONG_RUN = 16 << 10 };
 
 void staged_free(struct staged *s) {
@@ -15,7 +15,7 @@ void staged_free(struct staged *s) {
     free(s->run);
 }
 
-/* Copies bytes from the device and returns where they are now. What is NULL, or nothing, stays as it is. */
+/* Copies bytes from the device and returns where they are now. Returns `from` if that is NULL, or for no bytes. */
 static const void *bring(struct staged *s, tally_device *device, const void *from, size_t bytes,
                          tally_status *status) {
     if (!from || bytes == 0 || *status != TALLY_OK) return from;
@@ -27,7 +27,7 @@ static const void *bring(struct staged *s, tally_device *device, const void *fro
 
 /* ---- Left where they are -------------------------------------------------------------------- */
 
-/* Segments whose offsets are as they have to be. */
+/* Finds the runs of segments. Returns 0 if an offset is wrong. */
 static int segment_runs(const tally_shape *s, size_t results, struct run *run) {
     if (!s->offsets && s->n % results > 0) return 0;
     if (s->offsets && s->offsets_type && s->offsets_type != TALLY_I32 &&
@@ -41,7 +41,7 @@ static int segment_runs(const tally_shape *s, size_t results, struct run *run) {
     return 1;
 }
 
-/* The stride of dimension d, of C order where there are none. */
+/* Returns the stride of dimension d; that of C order where there are no strides. */
 static ptrdiff_t stride_of(const tally_shape *s, const ptrdiff_t *stride, unsigned d) {
     ptrdiff_t next = 1;
     if (stride) return stride[d];
@@ -50,7 +50,7 @@ static ptrdiff_t stride_of(const tally_shape *s, const ptrdiff_t *stride, unsign
     return next;
 }
 
-/* Axes whose reduced dimensions are in C order, without gaps. */
+/* Finds the runs of axes. Returns 0 unless the reduced dimensions are in C order, without gaps. */
 static int axes_runs(const tally_shape *s, int has_y, size_t results, struct run *run) {
     ptrdiff_t each = 1;
     size_t number = 1;
@@ -76,7 +76,7 @@ static int axes_runs(const tally_shape *s, int has_y, size_t results, struct run
     return 1;
 }
 
-/* Leaves the elements where they lie, if they lie so, and there are many of each result. */
+/* Sets the runs, if the elements of each result lie side by side, and there are many of each. */
 static tally_status leave(struct staged *s, size_t element, size_t results) {
     const tally_shape *shape = &s->shape;
     size_t n = 0;
@@ -96,7 +96,8 @@ static tally_status leave(struct staged *s, size_t element, size_t results) {
 
 /* ---- Brought -------------------------------------------------------------------------------- */
 
-/* The elements of an array with strides, from the first in memory to the last. */
+/* Copies an array with strides, from the first element in memory to the last. Returns where the element is now whose
+ * indices are all 0. */
 static const void *bring_axes(struct staged *s, tally_device *device, const void *from,
                               const ptrdiff_t *stride, size_t element, tally_status *status) {
     ptrdiff_t least = 0, greatest = 0;

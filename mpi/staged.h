@@ -16,14 +16,14 @@ struct run {
 };
 
 struct staged {
-    tally_shape shape; /* of what is here: its pointers are the host's */
-    const void *x, *y; /* the host's, but where `run` is */
+    tally_shape shape; /* of the arrays below: all its pointers are the host's */
+    const void *x, *y; /* the host's; the device's if there are runs */
     struct run *run;   /* [results] of elements that stay on the device; else NULL */
     void *owned[4];    /* memory for copies */
     int owns;
 };
 
-/* For a shape of so many results. staged_free() also where this has failed. */
+/* Brings the arrays of a shape, whose elements have so many bytes. Call staged_free() also if this fails. */
 tally_status staged_bring(struct staged *s, tally_device *device, size_t element,
                           const tally_shape *shape, const void *x, const void *y, size_t results);
 void staged_free(struct staged *s);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The answer for a shape is known. */
+/* Writes the answer for a shape, and ends the task. */
 static void write_shaped(struct task *t) {
     t->status = shaped_write(t->shaped, t->line, sizeof t->line);
     t->step = STEP_DONE;
@@ -21,7 +21,7 @@ static void write_groups(struct task *t) {
 /* Makes a state of words, which additions or merges have combined. */
 typedef tally_status from_words(tally_state *, const int64_t *);
 
-/* Our own state becomes that of one result after the other. */
+/* Makes our own state of the words of one result after the other, `step` words apart, and lowers each. */
 static tally_status take_own(struct task *t, from_words *from, size_t step, const int64_t *word) {
     tally_status s = TALLY_OK;
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
@@ -31,7 +31,8 @@ static tally_status take_own(struct task *t, from_words *from, size_t step, cons
     return s == TALLY_OK && !t->shaped ? tally_state_value(t->own, t->given.value) : s;
 }
 
-/* The caller's states. Where words cannot become a state, on all ranks alike, none does: all are tried first. */
+/* Makes the caller's states of their words, `step` words apart. If some words are of no state, which all ranks
+ * find alike, no state changes: all words are tried first. */
 static tally_status take_caller(const struct task *t, from_words *from, size_t step,
                                 const int64_t *word) {
     tally_status s = TALLY_OK;
@@ -43,7 +44,7 @@ static tally_status take_caller(const struct task *t, from_words *from, size_t s
     return s;
 }
 
-/* The words of all ranks become states. */
+/* Makes states, or groups, of all ranks' combined words. */
 static void take_words(struct task *t) {
     const int merged = t->route == ROUTE_MERGED;
     from_words *const from = merged ? tally_state_from_merge_words : tally_state_from_words;
@@ -79,7 +80,7 @@ static void take_reason_of(struct task *t, int from) {
     t->step = STEP_REASON;
 }
 
-/* The ranks do not agree, or not all can go on. */
+/* Ends a task for which the ranks do not agree, or some cannot go on. */
 static void refuse(struct task *t, const struct verdict *v) {
     const tally_status mine = t->status;
     t->status = v->status;
@@ -102,7 +103,8 @@ static void refuse(struct task *t, const struct verdict *v) {
                  t->count, t->count == 1 ? "" : "s");
 }
 
-/* One of the merged blocks says that two could not be merged; so it does on every rank that has them. */
+/* Returns the status of the first merged block that says that two could not be merged; else TALLY_OK. It is the
+ * same on every rank that has the blocks. */
 static tally_status merged_status(const struct task *t) {
     for (size_t i = 0; i < t->blocks; i++) {
         const tally_status s = (tally_status)message_block(t, t->merged, i)->status;
@@ -116,7 +118,7 @@ static tally_status load_block(const struct task *t, size_t i, tally_state **out
     return tally_state_load(block->bytes, (size_t)block->size, t->problem, out);
 }
 
-/* Arrays: rank 0 has the merged blocks, and lowers them for all. */
+/* Lowers the merged blocks of arrays, which rank 0 does for all. */
 static tally_status lower_blocks(const struct task *t, tally_value *value) {
     tally_status s = TALLY_OK;
     for (size_t i = 0; i < t->blocks && s == TALLY_OK; i++) {
@@ -145,7 +147,7 @@ static void take_merged(struct task *t) {
     }
 }
 
-/* Rank 0 has the values, or its line says why there are none. */
+/* Takes rank 0's values; if it has none, its line says why. */
 static void take_values(struct task *t) {
     const struct answer *answer = t->shaped ? t->shaped->answer : NULL;
     if (answer && (answer->status == TALLY_OK || answer->which >= 0)) {
@@ -157,7 +159,7 @@ static void take_values(struct task *t) {
     if (t->status != TALLY_OK) take_reason_of(t, 0);
 }
 
-/* Many states: all ranks have the merged blocks. */
+/* Loads the merged blocks of the caller's states or groups, and asks whether all ranks could do so. */
 static void load_blocks(struct task *t) {
     const tally_status merged = merged_status(t);
     if (merged != TALLY_OK) {
@@ -180,7 +182,8 @@ static void load_blocks(struct task *t) {
     t->step = STEP_AGREE;
 }
 
-/* All have loaded them. What is loaded becomes the caller's states: it is merged into nothing, where it stands. */
+/* Replaces the caller's states by the loaded ones, if all ranks have loaded them: each is cleared, made to begin
+ * where the loaded one does, and merged with it. */
 static void take_blocks(struct task *t) {
     const struct verdict v = frame_read(t->frame, t->payload, t->ranks);
     if (v.status != TALLY_OK) {
@@ -206,7 +209,7 @@ static void take_blocks(struct task *t) {
     task_outcome(t, s);
 }
 
-/* It is known where this rank's elements stand: they are reduced now. */
+/* Reduces this rank's elements over the tree, now that it is known where they stand. */
 static void take_place(struct task *t) {
     const uint64_t *before = t->place + t->count;
     for (size_t i = 0; i < t->count; i++) {
@@ -220,7 +223,7 @@ static void take_place(struct task *t) {
     t->step = STEP_MERGE;
 }
 
-/* Takes the words of each rank from the frame. */
+/* Finds where this rank's elements stand: adds up the lower ranks' counts in the frame. */
 static void take_places(struct task *t) {
     uint64_t *before = t->place + t->count;
     for (size_t i = 0; i < t->count; i++)

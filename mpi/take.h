@@ -1,12 +1,12 @@
 /*
- * take.h - what a step's collective has brought is taken in: it decides the next step, or becomes the outcome.
+ * take.h - takes in the data that a step's collective has brought: they decide the next step, or are the outcome.
  */
 #ifndef TALLY_MPI_TAKE_H
 #define TALLY_MPI_TAKE_H
 
 #include "task.h"
 
-/* Takes in what the step brought, and goes to the next. */
+/* Takes in the data that the step has brought, and goes to the next step. */
 void task_take(struct task *t);
 
 #endif

@@ -62,7 +62,7 @@ TALLY_API tally_status tally_mpi_allreduce(tally_device *device, const tally_pro
                                            MPI_Comm comm);
 
 /* As tally_mpi_allreduce(), of elements that already lie on the device (tally_reduce_resident()). They are reduced
- * there; what the ranks exchange is a state, in host memory, of a length that no network of GPUs would be quicker with.
+ * there. The ranks exchange a state in host memory, which is so short that a network of GPUs would not be quicker.
  * The ranks' devices may differ, and some may have none: device NULL and memory of the host. */
 TALLY_API tally_status tally_mpi_allreduce_resident(tally_device *device,
                                                     const tally_problem *problem, void *x, void *y,
@@ -108,8 +108,9 @@ TALLY_API tally_status tally_mpi_allreduce_shaped_resident(tally_device *device,
 
 /* ---- On one rank alone ----------------------------------------------------------------------- */
 
-/* As the functions above, but only rank `root` gets what comes of it: out, and the arrays of out, may be NULL on the others,
- * whose states and groups stay as they are. All return the same status, so these take as long. */
+/* As the functions above, but only rank `root` gets the results: out, and the arrays of out, may be NULL on the
+ * others, whose states and groups stay as they are. These take as long as the functions above, as all ranks return
+ * the same status. */
 TALLY_API tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem,
                                         const void *x, const void *y, size_t n, tally_value *out,
                                         int root, MPI_Comm comm);
@@ -190,18 +191,18 @@ TALLY_API tally_status tally_mpi_ireduce_shaped_resident(tally_device *device,
                                                          void *const out[], int root, MPI_Comm comm,
                                                          tally_mpi_request **request);
 
-/* Waits until it is complete, frees it, sets *request to NULL, and returns what became of it. NULL in *request is
- * complete: TALLY_OK. */
+/* Waits until the request is complete, frees it, sets *request to NULL, and returns its status. NULL in *request
+ * counts as complete: TALLY_OK. */
 TALLY_API tally_status tally_mpi_wait(tally_mpi_request **request);
 
-/* Moves it on. Where that completes it, *done is 1 and all else as for tally_mpi_wait(); else *done is 0 and
- * TALLY_OK is returned. */
+/* Moves the request on, without waiting. Where that completes it, *done is 1 and all else as for tally_mpi_wait();
+ * else *done is 0 and TALLY_OK is returned. */
 TALLY_API tally_status tally_mpi_test(tally_mpi_request **request, int *done);
 
-/* Makes it a request of MPI's, and *request NULL: for MPI_Wait(), MPI_Waitall() and the others, beside requests of other
- * kinds. What becomes of it is the MPI_TAG of its MPI_Status: a tally_status. Under MPICH MPI_Test() and the like move it on
- * without waiting; under other MPIs, whose generalized requests cannot be polled, they wait until it is complete, as
- * MPI_Wait() does. Frees nothing where it fails: TALLY_EINVAL, TALLY_ELOST. */
+/* Makes the request one of MPI's, and *request NULL: for MPI_Wait(), MPI_Waitall() and the others, beside requests
+ * of other kinds. The MPI_TAG of its MPI_Status is its tally_status. Under MPICH MPI_Test() and the like move it
+ * on without waiting; under other MPIs, whose generalized requests cannot be polled, they wait until it is
+ * complete, as MPI_Wait() does. Frees nothing where it fails: TALLY_EINVAL, TALLY_ELOST. */
 TALLY_API tally_status tally_mpi_hand_over(tally_mpi_request **request, MPI_Request *out);
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
  * since it follows from what they agreed on. A route says which steps a call takes:
  *
  *   words    states that additions combine: in the frame, or in one message behind it. A frame has only
- *            a range of a long number's bits (bit_ranges.h), which does if all ranks' numbers fit it
+ *            a range of a long number's bits (bit_ranges.h). If all ranks' numbers fit it, no message follows
  *   keys     and, or, xor, min, max, minmax, norminf of one array: each rank's values in the frame, as words (keys.h).
  *            0.72 to 0.78 of the time of `merged` at 2 to 8 ranks
  *   triple   argmin, argmax, integer prod of one array: three words of each rank in the frame (triples.h). 0.83 to 0.88
@@ -47,13 +47,13 @@ enum step {
     STEP_DONE
 };
 
-/* FEW_WORDS: those of a state of everything, and its head. */
+/* FEW_WORDS: the longest message that a task has room for in itself: a state of all operators, with its head. */
 enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX, FEW_WORDS = FRAME_MOST };
 
-/* What a call asks for: of an array, of states, of the states of groups, or of a shape. */
+/* The arguments of a call: on an array, on states, on the states of groups, or on a shape. */
 struct ask {
     enum { OF_ARRAY = 'v', OF_STATES = 's', OF_GROUPS = 'g', OF_SHAPE = 'm' } of;
-    int root;                     /* ALL_RANKS, or the rank that gets what comes of it */
+    int root;                     /* ALL_RANKS, or the only rank that gets the results */
     const tally_problem *problem; /* NULL where the caller gave none */
     /* An array, or a shape of arrays. */
     tally_device *device;
@@ -110,46 +110,48 @@ static inline struct ask ask_shape(tally_device *device, int is_resident,
                         .outs = outs};
 }
 
-/* The root that a caller names. One that is no rank must not pass for ALL_RANKS. */
+/* Returns the root that a caller names. A negative one becomes INT32_MAX, which is no rank either, but not
+ * ALL_RANKS. */
 static inline int one_root(int root) {
     return root < 0 ? INT32_MAX : root;
 }
 
 struct task {
-    MPI_Comm comm; /* of the first step and, unless request.c says otherwise, of the others */
-    struct attribute *attribute; /* of comm; NULL where there was none to have */
-    int learns; /* it waits, and comm's next frame is made by what this one needed */
-    struct frame_layout layout; /* of this call's frame */
+    MPI_Comm comm; /* the caller's; blocking calls issue all steps on it, request.c on duplicates */
+    struct attribute *attribute; /* of comm; NULL if it could not be made */
+    int learns;                  /* a blocking call: its need decides comm's next frame layout */
+    struct frame_layout layout;  /* of this call's frame */
     struct need need;
     int rank, ranks;
     const tally_problem *problem; /* that of `ask` */
     enum route route;
     size_t count;               /* results */
     tally_state *const *state;  /* [count]; those of the caller, or our own one */
-    tally_groups **groups;      /* in their place */
-    tally_groups *spare_groups; /* those, where this rank's groups are to stay as they are */
+    tally_groups **groups;      /* the groups, in place of states */
+    tally_groups *spare_groups; /* a copy of the groups, where this rank's must stay as they are */
     struct shaped *shaped;      /* of a shape: this rank's part; &part, or NULL */
     tally_state *own,
-        *none; /* own: that of an array, or of one result of a shape after the other */
+        *none; /* own: that of an array, or of one result of a shape after the other; none: one that
+                  is not the caller's, of no elements at first */
 
     /* Under way. */
     enum step step;
     tally_status status;
-    size_t words, all_words; /* of a state, or of the groups; and of all of them */
+    size_t words, all_words; /* of one state, or of the groups; and of all states */
     int64_t *word;           /* [all_words]: in the frame, in few_words or in own_words */
-    int is_in_frame;         /* all of them are, and nothing is behind the frame */
+    int is_in_frame;         /* all words are in the frame, and no message follows it */
     int64_t *own_words;
-    int is_wide;    /* this rank's number has digits outside */
+    int is_wide;    /* this rank's number has bits outside of its range in the frame */
     int has_places; /* the frame has words for where each rank's elements stand */
     uint64_t *own_places;
-    int payload;       /* where the frame's begins */
+    int payload;       /* where the frame's payload begins, in words */
     MPI_Datatype type; /* of blocks, or of merged states; to be freed */
     MPI_Op op;
     struct block *block, *merged; /* [blocks] */
     size_t blocks;                /* one for each state, or one for the groups */
     tally_state **loaded;         /* [count]; of the merged blocks */
     tally_groups *loaded_groups;
-    size_t values; /* of one array */
+    size_t values; /* how many values one array has */
 
     /* The start of a task does not clear what follows, but for bit_ranges.count: it is written before it is read. */
     struct bit_ranges bit_ranges; /* of the state, in the frame; count 0: none are */
@@ -166,17 +168,18 @@ struct task {
         tally_value value[VALUES_MAX];
     } given;         /* of this rank, and then of all; rank 0's status is everybody's */
     int reason_from; /* STEP_REASON: the rank whose line all take */
+    /* `line` lies between two arrays of 4 KiB, so that their words are not 4 KiB apart: a processor that reads a word
+     * of one and writes that of the other would at first take them for the same word, which costs time. */
     int64_t frame[FRAME_MOST];
-    char line
-        [256]; /* why this rank has failed; between two arrays, so that their words are not a page apart, which */
-    int64_t few_words
-        [FEW_WORDS]; /* a processor that reads one and writes the other would take for one word */
+    char line[256]; /* why this rank has failed */
+    int64_t few_words[FEW_WORDS];
 };
 
-/* memset(), called: where the compiler knows the length it writes instructions that are slow to start. */
+/* memset(), which the compiler must call: for a length that it knows, it would use instructions that are slow to
+ * start. */
 extern void *(*const volatile task_clear)(void *, int, size_t);
 
-/* Returns whether this rank gets what comes of the task. */
+/* Returns whether this rank gets the task's results. */
 static inline int task_is_wanted(const struct task *t) {
     return t->ask.root == ALL_RANKS || t->ask.root == t->rank;
 }
@@ -189,17 +192,18 @@ static inline int task_room(const struct task *t) {
     return t->layout.words - t->payload;
 }
 
-/* This rank cannot go on. The line that says why is `why`, or libtally's. */
+/* Notes that this rank cannot go on, and why: `why`, or tally_error() if that is NULL. Only the first failure is
+ * kept. */
 void task_give_up(struct task *t, tally_status status, const char *why);
 /* Returns room for `count` things of `size` bytes; where there is none, the rank gives up. */
 void *task_memory(struct task *t, size_t count, size_t size);
-/* MPI failed: the task is over. */
+/* Ends the task with TALLY_ELOST: MPI failed. */
 void task_lost(struct task *t, int error);
-/* The task is over. Where the same went wrong on every rank, all of them are told by libtally. */
+/* Ends the task with a status that every rank has found for itself; the line of a failure is tally_error(). */
 void task_outcome(struct task *t, tally_status status);
-/* The values of one array are known, and the task is over. */
+/* Ends the task, and writes the values of one array to the caller's `out`. */
 void task_give_values(struct task *t);
-/* Frees what the task holds, and returns what became of it; the line is tally_mpi_error()'s. */
+/* Frees what the task holds, and returns its status. The line of a failure becomes tally_mpi_error(). */
 tally_status task_end(struct task *t);
 
 #endif

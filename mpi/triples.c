@@ -15,7 +15,7 @@ int has_triple(const tally_problem *p) {
     return !p->also[0] && !p->fast && !has_tree(p);
 }
 
-/* ---- Made of a state, which is saved for it (docs/states.md) ---------------------------------- */
+/* ---- Made of a state's saved form (docs/states.md) -------------------------------------------- */
 
 tally_status triple_of(const tally_problem *p, const tally_state *state, struct triple *out) {
     enum { LEAST, GREATEST, AT_LEAST, AT_GREATEST, AT_NAN, HAS_NAN, WORDS };
@@ -66,7 +66,7 @@ void triple_merge(const tally_problem *p, struct triple *left, const struct trip
 
 /* ---- Values ----------------------------------------------------------------------------------- */
 
-/* The identity of the problem tells the value's type. */
+/* Lowers a product. Its type is that of the problem's identity. */
 static tally_status product_value(const tally_problem *p, const struct triple *all,
                                   tally_value *out) {
     tally_value one;

@@ -12,8 +12,8 @@
 
 #define SHARD         512       /* a multiple of the elements that share bounds */
 #define SCATTER_LEAST (1 << 15) /* elements: all ranks add up shorter arrays whole */
-#define SPARE_PART    16
-#define SPARE_LEAST   8
+#define SPARE_PART    16        /* one spare row for so many times SHARD elements, ... */
+#define SPARE_LEAST   8         /* ... and so many more */
 
 struct workspace_layout {
     struct ranks ranks;
@@ -21,8 +21,9 @@ struct workspace_layout {
     tally_terms_sizes sizes;
     size_t element, word; /* bytes */
     size_t shard;         /* elements that each rank rounds by itself */
+    /* Places in the workspace, and its length; rest: the first element that is in no shard. */
     size_t words, failed, spare, work, rest, bytes;
-    size_t added; /* words from the rest on: those behind it, the failures, the spare ones */
+    size_t added; /* words that all ranks add up: from `rest` on, of failures, and spare ones */
 };
 
 static tally_status shards_of(const tally_nccl_array *array, struct workspace_layout *p) {
@@ -128,7 +129,7 @@ static tally_status fill(void *at, unsigned char byte, size_t bytes, tally_nccl_
                          "cuMemsetD8Async");
 }
 
-/* The bounds of a rank that has failed are below all others. */
+/* Sends this rank's bounds. If it has failed, they are bytes of 0xf0, which are below all others. */
 static tally_status send_bounds(tally_device *device, tally_nccl_comm comm,
                                 const struct workspace_layout *p, const tally_terms_call *c,
                                 tally_status *mine) {
@@ -159,7 +160,7 @@ static tally_status send_words(tally_nccl_comm comm, const struct workspace_layo
     return s == TALLY_OK ? nccl_status(end, "ncclGroupEnd") : s;
 }
 
-/* The words of a rank that has failed are 0, but for the one that says so. */
+/* Makes this rank's words. If it has failed, they are 0, but for the one that counts failures. */
 static tally_status make_words(tally_device *device, const struct workspace_layout *p, char *base,
                                const tally_terms_call *c, tally_status *mine) {
     tally_status s = fill(base + p->failed, 0, p->spare - p->failed, c->queue);
@@ -170,7 +171,7 @@ static tally_status make_words(tally_device *device, const struct workspace_layo
     return s == TALLY_OK ? fill(base + p->failed, 1, 1, c->queue) : s;
 }
 
-/* The sums of elements [first, first + count), and the outcome. */
+/* Rounds the sums of elements [first, first + count), and makes the outcome. */
 static tally_status make_values(tally_device *device, const struct workspace_layout *p,
                                 tally_terms_call c, size_t first, size_t count, void *out) {
     c.words = (char *)c.words + p->word * first;
@@ -180,7 +181,7 @@ static tally_status make_values(tally_device *device, const struct workspace_lay
     return explained(tally_terms_values(device, &p->terms, &c));
 }
 
-/* The shard that is this rank's, and the rest. */
+/* Rounds this rank's shard, and the rest. */
 static tally_status round_all(tally_device *device, const struct workspace_layout *p,
                               const tally_terms_call *c, char *out, int scatter) {
     const size_t first = p->shard * p->ranks.mine;
@@ -191,7 +192,7 @@ static tally_status round_all(tally_device *device, const struct workspace_layou
     return make_values(device, p, *c, p->rest, p->terms.n - p->rest, out + p->element * p->rest);
 }
 
-/* By the peers. A rank whose own part fails says so to the others. */
+/* Adds up by the peers. A rank whose own part fails calls once more, and so tells the others. */
 static tally_status by_peers(tally_device *device, const struct workspace_layout *p,
                              const tally_nccl_array_call *call, int scatter) {
     const struct agreed_arrays *a = peers_find_arrays(call->peers, call->x, call->out);
@@ -241,7 +242,7 @@ tally_status tally_nccl_allreduce_array(tally_device *device, const tally_nccl_a
     if (s == TALLY_OK) s = make_words(device, &p, base, &c, &mine);
     if (s == TALLY_OK) s = send_words(comm, &p, base, call->stream);
     if (s != TALLY_OK) return s;
-    if (mine != TALLY_OK) { /* its own outcome, and what is gathered goes where its words were */
+    if (mine != TALLY_OK) { /* makes its outcome; the sums go to its words, as `out` may be bad */
         make_values(device, &p, c, 0, 0, NULL);
         out = base + p.words;
     } else {

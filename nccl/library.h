@@ -1,6 +1,7 @@
 /*
- * library.h - as much of NCCL's interface, and of CUDA's driver's, as is used here, declared by ourselves and found at
- * run time. The names and numbers are those of their documentation; tests/nccl compares them with the headers.
+ * library.h - the parts of NCCL's interface and of the CUDA driver's that are used here, declared by ourselves and
+ * loaded at run time. The names and numbers are those of their documentation; tests/nccl compares them with the
+ * headers.
  */
 #ifndef TALLY_NCCL_LIBRARY_H
 #define TALLY_NCCL_LIBRARY_H
@@ -39,7 +40,8 @@ extern struct nccl_calls nccl;
 /* Finds both libraries, once. TALLY_EDEVICE, with a line, where one of them is not there or lacks something. */
 tally_status library_ready(void);
 
-/* The status of a result of NCCL's, or of the driver's, of the call `what`; with a line. */
+/* Return the status for a result of NCCL's, or of the driver's. A failure keeps a line that names the call,
+ * `what`. */
 tally_status nccl_status(nccl_result result, const char *what);
 tally_status driver_status(int error, const char *what);
 

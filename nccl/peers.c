@@ -2,9 +2,10 @@
  * peers.c - ranks whose GPUs can write into each other's memory, as those of one machine can: each has a mailbox there, and
  * knows those of all others (tally.h, tally_enqueue_shared()); and arrays that are added up where they lie.
  *
- * The ranks tell one another where their memory lies in one ncclAllGather of cards. That of the same process is reached
- * by its address, once this GPU may use that one's memory; that of another process by a handle of the driver's, which
- * stands for the whole allocation. Then they agree whether all have reached all.
+ * Each rank has a card that says where its memory lies; one ncclAllGather brings all cards to all ranks. Memory of the
+ * same process is reached by its address, once this GPU has access to that one's memory. Memory of another process is
+ * opened by a handle of the driver's, which is that of the whole allocation. Then the ranks agree whether all have
+ * reached all.
  */
 #include "ranks.h"
 
@@ -26,7 +27,8 @@ enum {
     NON_BLOCKING = 1
 };
 
-/* What is needed of CUDA's driver beside struct nccl_calls; those of the second paragraph may be NULL. */
+/* Calls of CUDA's driver beside those of struct nccl_calls. Those of the second paragraph may be NULL; without
+ * them ranks do not reach each other. */
 struct driver {
     int (*cuMemAlloc)(uint64_t *at, size_t bytes);
     int (*cuMemFree)(uint64_t at);
@@ -43,12 +45,12 @@ struct driver {
 
 enum { BUFFERS_MOST = 2 }; /* of a card */
 
-/* What a rank tells the others: where up to BUFFERS_MOST of its buffers lie. */
+/* A rank's card: where up to BUFFERS_MOST of its buffers lie. */
 struct card {
-    unsigned char machine[40]; /* the text that the kernel made when it started */
-    uint64_t process[2]; /* the space of process numbers that it is in, and its number there */
+    unsigned char machine[40]; /* the kernel's boot_id */
+    uint64_t process[2];       /* its PID namespace, and its PID there */
     struct buffer {
-        uint64_t at, offset; /* in its own process; behind its allocation's beginning */
+        uint64_t at, offset; /* address in its own process; bytes from the allocation's start */
         int64_t has_handle;
         struct handle handle;
     } buffer[BUFFERS_MOST];
@@ -59,14 +61,14 @@ struct tally_nccl_peers {
     struct ranks ranks;
     uint64_t mailbox;                     /* 0: none */
     uint64_t opened[TALLY_MAILBOX_RANKS]; /* those of other processes */
-    tally_nccl_stream aside;              /* for the word that stops a wait */
-    uint32_t agreements;                  /* how often arrays have been agreed on */
+    tally_nccl_stream aside; /* a stream for the word that stops a wait on the caller's */
+    uint32_t agreements;     /* how often arrays have been agreed on */
     struct agreed_arrays arrays[TALLY_NCCL_ARRAYS];
 };
 
 /* ---- The driver ------------------------------------------------------------------------------- */
 
-/* Finds all, each time anew: it is done once for a communicator. */
+/* Finds all calls. They are looked up anew each time, which is once for a communicator. */
 static tally_status find_driver(struct driver *found) {
     const struct {
         const char *symbol;
@@ -118,8 +120,8 @@ static void write_card(const struct tally_nccl_peers *p, const uint64_t *workspa
         write_place(&p->driver, workspace_layout[i], &c->buffer[i]);
 }
 
-/* Makes *at the address at which this GPU finds a buffer of another rank, and *opened what is to be closed again, or
- * 0. */
+/* Sets *at to the address at which this GPU finds a buffer of another rank. *opened becomes the memory that must
+ * be closed again, or 0. */
 static tally_status reach(const struct driver *d, const struct card *mine, const struct card *card,
                           unsigned i, size_t rank, uint64_t *at, uint64_t *opened) {
     const struct buffer *buffer = &card->buffer[i];
@@ -127,7 +129,7 @@ static tally_status reach(const struct driver *d, const struct card *mine, const
     if (mine->machine[0] == 0 || memcmp(mine->machine, card->machine, sizeof mine->machine) != 0)
         return explain(TALLY_EUNSUPPORTED, "rank %zu is on another machine", rank);
     *at = buffer->at;
-    if (buffer->at == 0) return TALLY_OK; /* it has none */
+    if (buffer->at == 0) return TALLY_OK; /* the rank has no such buffer */
     if (memcmp(mine->process, card->process, sizeof mine->process) != 0) {
         const int error = d->cuIpcOpenMemHandle && buffer->has_handle
                               ? d->cuIpcOpenMemHandle(opened, buffer->handle, OPEN_WITH_ACCESS)
@@ -170,7 +172,8 @@ static tally_status exchange(const struct tally_nccl_peers *p, struct card *card
 
 /* ---- The public calls ------------------------------------------------------------------------- */
 
-/* All that needs the other ranks. */
+/* Does the part of tally_nccl_peers_open() that needs the other ranks: reaches their mailboxes, and writes their
+ * addresses into this rank's. */
 static tally_status meet(struct tally_nccl_peers *p, tally_nccl_comm comm,
                          tally_nccl_stream stream) {
     struct card cards[TALLY_MAILBOX_RANKS];
@@ -264,7 +267,7 @@ void *peers_mailbox(const tally_nccl_peers *peers) {
 
 /* ---- Arrays ----------------------------------------------------------------------------------- */
 
-/* The entry of these arrays, or else a free one; NULL where there is none. */
+/* Returns the entry of these arrays, or else a free one; NULL if none is free. */
 static struct agreed_arrays *entry_for(tally_nccl_peers *p, const void *x, const void *out) {
     struct agreed_arrays *unused = NULL;
     for (size_t i = 0; i < TALLY_NCCL_ARRAYS; i++) {

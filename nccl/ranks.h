@@ -14,26 +14,27 @@ struct ranks {
 /* Finds the libraries, and asks the communicator. */
 tally_status ranks_of(tally_nccl_comm comm, struct ranks *out);
 
-/* A hash of what is asked for. */
+/* Returns the hash of a question's bytes so far and of `size` more. */
 #define QUESTION_START UINT64_C(0xcbf29ce484222325)
 uint64_t question_add(uint64_t hash, const void *bytes, size_t size);
 
 #define AGREE_BYTES 64
 
-/* Returns whether all ranks ask for what `hash` says, and have come to TALLY_OK so far: the same
- * status on all of them. Waits. `memory` is AGREE_BYTES of the GPU's. */
+/* Returns TALLY_OK if all ranks have the same `hash` and none has failed so far (`mine` is this rank's
+ * status); else a failure, the same on all ranks. Waits. `memory` is AGREE_BYTES of the GPU's. */
 tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine, void *memory,
                          tally_nccl_stream stream);
 
-/* The mailbox of this rank, in its GPU's memory. */
+/* Returns the mailbox of this rank, in its GPU's memory. */
 void *peers_mailbox(const tally_nccl_peers *peers);
 
-/* Where the arrays of all ranks lie that a call of theirs is for, as this GPU finds them. */
+/* A pair of arrays of each rank, x and out, which have been agreed on; with the addresses at which this GPU finds
+ * them. */
 struct agreed_arrays {
     const void *x; /* this rank's own */
     void *out;
     uint32_t number;                         /* the same on all ranks; 0: none */
-    uint64_t opened[2][TALLY_MAILBOX_RANKS]; /* of other processes, to be closed */
+    uint64_t opened[2][TALLY_MAILBOX_RANKS]; /* memory of other processes, to be closed */
     uint64_t at[2][TALLY_MAILBOX_RANKS];     /* x and out of each rank */
 };
 
@@ -42,7 +43,7 @@ struct agreed_arrays {
 tally_status peers_agree_arrays(tally_nccl_peers *peers, tally_nccl_comm comm,
                                 tally_nccl_stream stream, const void *x, void *out,
                                 tally_status mine);
-/* The arrays that have been agreed on; NULL where these have not. */
+/* Returns the entry of this rank's x and out; NULL if these have not been agreed on. */
 const struct agreed_arrays *peers_find_arrays(const tally_nccl_peers *peers, const void *x,
                                               const void *out);
 

@@ -19,9 +19,9 @@
  * Every function with a communicator but the ones that measure is collective, and stands among the rank's other
  * collectives on it as NCCL asks. Where ranks ask for different things their messages do not match, and NCCL may hang:
  * tally_nccl_agree() finds out before that. Where a rank then fails in its own part - a NULL array, memory of another
- * device - it still takes part in the messages: it returns its status, and the results of all ranks have it. What NCCL
- * itself fails with, or the driver, is TALLY_ELOST, or TALLY_EINVAL where NCCL calls an argument invalid: the rank may then
- * not have sent its message, and ncclCommAbort() keeps the others from waiting for it.
+ * device - it still takes part in the messages: it returns its status, and the results of all ranks have it. A failure
+ * of NCCL itself, or of the driver, is TALLY_ELOST; or TALLY_EINVAL where NCCL calls an argument invalid. The rank may
+ * then not have sent its message, and ncclCommAbort() keeps the others from waiting for it.
  */
 #ifndef TALLY_NCCL_H
 #define TALLY_NCCL_H
@@ -40,8 +40,8 @@ typedef void *tally_nccl_stream;
  * has failed. */
 TALLY_API const char *tally_nccl_error(void);
 
-/* Whether there is an NCCL, and a CUDA driver: TALLY_OK, and its version as ncclGetVersion() says
- * it; or TALLY_EDEVICE. */
+/* Looks for NCCL and the CUDA driver: TALLY_OK, and NCCL's version as ncclGetVersion() says it; or
+ * TALLY_EDEVICE. */
 TALLY_API tally_status tally_nccl_version(int *version);
 
 /* ---- GPUs of one machine -------------------------------------------------------------------- */
@@ -58,11 +58,11 @@ typedef struct tally_nccl_peers tally_nccl_peers;
  * others waiting, as in ncclCommInitRank(). */
 TALLY_API tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream stream,
                                              tally_nccl_peers **out);
-/* Ends this rank's wait for others, whose calls never come; its results are TALLY_ELOST then, and
- * *peers is of no more use but to be closed. For another thread than that which waits. */
+/* Ends this rank's wait for others, whose calls never come. Its results are TALLY_ELOST then, and
+ * *peers can only be closed. Another thread than the one that waits calls it. */
 TALLY_API tally_status tally_nccl_peers_abort(tally_nccl_peers *peers);
-/* When this rank's calls with it are complete, and no rank will make another: a call writes into
- * the memory of all. NULL: nothing. */
+/* Closes the peers; NULL is allowed. This rank's calls with them must be complete, and no rank may
+ * make another: a call writes into the memory of all ranks. */
 TALLY_API void tally_nccl_peers_close(tally_nccl_peers *peers);
 
 /* ---- Values ------------------------------------------------------------------------------- */
@@ -80,10 +80,9 @@ typedef struct tally_nccl_call {
         peers; /* on all ranks or on none; where count is 1 the exchange goes by them. NULL: by NCCL */
 } tally_nccl_call;
 
-/* How many bytes of the GPU's memory a reduction to `count` results works in, of each of which this
- * rank has n elements or fewer. Compiles and loads the kernels, so that the reduction need not.
- * TALLY_EUNSUPPORTED for what goes over the canonical tree (floating products, users' operators).
- * */
+/* Finds how many bytes of the GPU's memory a reduction to `count` results works in, if this rank has n
+ * elements or fewer of each result. Compiles and loads the kernels, so that the reduction need not.
+ * TALLY_EUNSUPPORTED for what goes over the canonical tree (floating products, users' operators). */
 TALLY_API tally_status tally_nccl_measure(tally_device *device, const tally_problem *problem,
                                           size_t n, size_t count, tally_nccl_comm comm,
                                           size_t *bytes);
@@ -112,7 +111,7 @@ typedef struct tally_nccl_array {
     uint32_t divisor; /* what sums are divided by before they are rounded; 0: by nothing */
     int scatter; /* not 0: each rank gets n / ranks of the sums, which is whole; rank 0 the first */
     size_t
-        spare; /* rows of 512 words for neighbours that lie far apart; 0: one for 16 times 512 elements, and 8 */
+        spare; /* rows of 512 words for elements whose exponents lie far apart; 0: n / 8192 + 8 rows */
 } tally_nccl_array;
 
 typedef struct tally_nccl_array_call {

@@ -98,7 +98,7 @@ static tally_status fill(void *at, unsigned char byte, size_t bytes, tally_nccl_
                          "cuMemsetD8Async");
 }
 
-/* Says in the message that this rank has failed, and sends nothing else. */
+/* Makes the message of a rank that has failed: says so, and has words of 0. */
 static tally_status enqueue_failure(const tally_nccl_call *call, const struct workspace_layout *p,
                                     tally_status failure) {
     char *base = call->workspace;
@@ -129,8 +129,8 @@ static tally_status send(tally_nccl_comm comm, const tally_nccl_call *call,
     return s == TALLY_OK ? nccl_status(end, "ncclGroupEnd") : s;
 }
 
-/* One result, by the peers. The words of all ranks stand where the message would. A rank whose own
- * part fails calls once more, and says so to the others. */
+/* Reduces to one result by the peers. The words of all ranks lie where the message would. A rank whose own
+ * part fails calls once more, and so tells the others. */
 static tally_status by_peers(tally_device *device, const tally_problem *problem,
                              const tally_nccl_call *call, const struct workspace_layout *p) {
     char *base = call->workspace;

@@ -1,13 +1,13 @@
 /*
- * latency.c - what an exact sum over ranks costs beside MPI's own, in the manner of the OSU benchmarks.
+ * latency.c - the latency of exact sums over ranks beside MPI's own, in the manner of the OSU benchmarks.
  *
  *   mpirun -n P bench_mpi_latency [ROUNDS]
  *
  * Each rank has one double; all are summed, ROUNDS times (500) in each of 201 turns. The columns are the median turn
  * in microseconds a call, of kinds that take turns: MPI_Allreduce of one double, of the frame that
  * tally_mpi_allreduce() sends, of the words of a sum, and of those of a variance; tally_mpi_allreduce() itself, for a
- * sum, for one that does not fit the first frame, for a dot, a variance, a description, an xor and extremes; and what a
- * rank does of the sum by itself, which is a call on a communicator of one rank.
+ * sum, for one that does not fit the first frame, for a dot, a variance, a description, an xor and extremes; and the
+ * part of the sum that a rank does by itself, which is a call on a communicator of one rank.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static const struct kind {
              {"exact sum, one rank", 0, TALLY_SUM, 0.1, 1}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-static MPI_Comm comms[KINDS]; /* one each: what a communicator sends depends on its last calls */
+static MPI_Comm comms[KINDS]; /* one each: a communicator's frame depends on its last calls */
 
 static void one(const struct kind *k) {
     const MPI_Comm comm = comms[k - kinds];

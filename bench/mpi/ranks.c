@@ -5,7 +5,7 @@
  *
  * An array is cut, unevenly, into the parts of p ranks, each rank's state is made words, and the words are added up
  * as an allreduce by recursive doubling adds them, in a tree over ranks, and once more in a random order. The value
- * has to be the one of the whole array each time. Beside it stands what a plain floating sum in that tree gives.
+ * has to be the one of the whole array each time. A plain floating sum in that tree is printed beside it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void need(int holds, const char *what) {
     exit(1);
 }
 
-/* One level of the tree: rank r takes in what rank r + step has. */
+/* Adds one rank's words to another's. */
 static void add(int64_t *into, const int64_t *from, size_t words) {
     for (size_t i = 0; i < words; i++)
         into[i] += from[i];
@@ -66,7 +66,7 @@ static int simulate(size_t ranks, double expected) {
     /* In a random order, before the tree adds them up in place. */
     const size_t from = next_random() % ranks;
     size_t stride = next_random() % ranks | 1, a = ranks, b = stride;
-    while (b) { /* until it has no divisor in common with the number of ranks */
+    while (b) { /* a becomes the greatest common divisor of stride and ranks */
         const size_t rest = a % b;
         a = b;
         b = rest;

@@ -1,5 +1,5 @@
 /*
- * rate.c - at what rate the ranks of one machine reduce an array together, to be held against one process there.
+ * rate.c - the rate at which the ranks of one machine reduce an array together, to be compared with one process there.
  *
  *   mpirun --bind-to none -n P bench_mpi_rate [LOG2 [THREADS]]      2^LOG2 elements (26) in all, THREADS a rank (1)
  *
@@ -22,7 +22,7 @@ static void measure(tally_device *device, tally_type type, void *x, size_t n, in
     const tally_problem sum = {.op = TALLY_SUM, .type = type};
     double seconds[RUNS];
     tally_value value = {0};
-    for (size_t i = 0; i < n; i++) { /* on the rank that reads it */
+    for (size_t i = 0; i < n; i++) { /* each rank fills the part that it reads */
         const double each = (double)((i + (size_t)rank * n) * 2654435761u % 1000003) * 1e-3;
         if (type == TALLY_F64)
             ((double *)x)[i] = each;

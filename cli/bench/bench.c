@@ -1,5 +1,5 @@
 /*
- * bench.c - `tally bench`: one reduction, timed beside what it is to be measured against.
+ * bench.c - `tally bench`: times one reduction beside loops and reads of the same memory.
  *
  * The contestants take turns, round after round, so that whatever else the machine does meets all of
  * them alike; each one's time is the median over the rounds. Between two turns the machine rests, as
@@ -81,11 +81,11 @@ struct bench {
 
     tally_device *device;
     tally_device_info info;
-    bool is_gpu;      /* a device with a clock of its own */
+    bool is_gpu;      /* a device with memory of its own */
     int loop_threads; /* of the OpenMP loops: as many as the device uses, 1 without OpenMP */
     const struct loops *loops;
     unsigned char *x, *y; /* y: the second half of x's memory, for dot; else NULL */
-    size_t bytes;         /* of all of it */
+    size_t bytes;         /* bytes of x and y */
     size_t values;
     tally_value value[TALLY_VALUES_MAX];
     uint64_t calls[CONTESTANTS]; /* within one turn */
@@ -224,8 +224,8 @@ static const struct loops all_loops[] = {
 #endif
 };
 
-/* The loops in the best instruction set here, which is what an unrestricted cpu device names: the
- * rival keeps it also where --device asks for a lesser one. */
+/* Returns the loops for the best instruction set of this machine: a cpu device without options
+ * names it. They stay the same if --device asks for a lesser one. */
 static const struct loops *pick_loops(void) {
     tally_device_info info;
     tally_device *cpu;
@@ -250,7 +250,7 @@ static bool describe(struct bench *b) {
 
 /* ---- Running ---- */
 
-static volatile double kept; /* so that no loop is without an effect */
+static volatile double kept; /* so that no compiler leaves out a loop */
 
 static bool run_ours(struct bench *b, uint64_t calls) {
     for (uint64_t i = 0; i < calls; i++)
@@ -270,7 +270,7 @@ static bool run_loop(const struct bench *b, enum who who, uint64_t calls) {
     return true;
 }
 
-/* One turn: so many calls; *seconds is what one took. */
+/* Takes a turn of `calls` calls. *seconds becomes the time of one call. */
 static bool take_turn(struct bench *b, enum who who, uint64_t calls, double *seconds) {
     if (who == DEVICE_READ) {
         if (tally_device_read(b->device, b->x, b->bytes, seconds) == TALLY_OK) return true;
@@ -288,17 +288,17 @@ static bool take_turn(struct bench *b, enum who who, uint64_t calls, double *sec
     return true;
 }
 
-/* Longer than the threads of an OpenMP runtime keep spinning after their loop is done. */
+/* Sleeps for longer than the threads of an OpenMP runtime spin after their loop is done. */
 static void rest(void) {
     nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
 }
 
-/* On a CPU there is no copy. */
+/* Returns whether a contestant takes part: on a CPU there is no copy to time. */
 static bool takes_part(const struct bench *b, int who) {
     return who != WITH_COPY || b->is_gpu;
 }
 
-/* A first call of each warms up, and tells how many calls make a turn long enough to be timed. */
+/* A first call of each warms up, and a second tells how many make a turn long enough to be timed. */
 static bool warm_up(struct bench *b) {
     for (int who = 0; who < CONTESTANTS; who++) {
         double seconds;
@@ -340,7 +340,7 @@ static void find_medians(struct bench *b) {
 
 /* ---- Telling ---- */
 
-/* NaN for count, which reads nothing. */
+/* Returns the rate at which elements are read; NaN for count, which reads nothing. */
 static double gbps(const struct bench *b, double seconds) {
     return b->problem.op == TALLY_COUNT ? (double)NAN : (double)b->bytes * 1e-9 / seconds;
 }

@@ -1,6 +1,8 @@
 /*
- * bench_data.c - random elements, each a function of its index: so that all threads can fill the
- * array at once, each touching first what it will later read, and the array is the same every time.
+ * bench_data.c - random elements, each a function of its index.
+ *
+ * So the array is the same every time, and all threads can fill it at once: each first touches the
+ * part that it will later read.
  */
 #include "bench/bench_data.h"
 
@@ -63,7 +65,7 @@ static double draw(enum bench_data data, tally_op op, uint64_t i, double span) {
     }
 }
 
-/* Random bits, made finite: an exponent of all ones loses its lowest one. */
+/* Returns the random bits of a finite float: of an exponent of all ones the lowest bit is cleared. */
 static uint64_t wild(uint64_t i, int bits, int fraction) {
     uint64_t r = bench_random(i) >> (64 - bits);
     uint64_t exponent = (UINT64_MAX >> (65 - bits)) >> fraction << fraction;
@@ -128,7 +130,7 @@ static uint64_t small(enum bench_data data, tally_op op, bool is_signed, uint64_
     return is_signed ? r % 201 - 100 : r % 101;
 }
 
-/* For any: zero. For all: not zero. */
+/* Returns 0 for the operator any, and an odd number for all, so that neither can stop early. */
 static uint64_t settled(tally_op op, uint64_t bits) {
     if (op == TALLY_ANY) return 0;
     return op == TALLY_ALL ? bits | 1 : bits;

@@ -17,7 +17,7 @@ enum bench_data {
     BENCH_NORMAL,     /* mean 0, deviation 1, nearly normal */
     BENCH_LOGUNIFORM, /* +-2^u, u uniform in [-20, 20); in [-10, 10) for f16 */
     BENCH_WILD,       /* random bits that are neither NaN nor infinite */
-    BENCH_DIGITS /* whole numbers from 1 to 9, to be looked at; it has no name to ask for it by */
+    BENCH_DIGITS      /* whole numbers from 1 to 9, easy to read; --data does not know it */
 };
 
 #define BENCH_DATA_NAMES "uniform normal loguniform wild"

@@ -66,7 +66,7 @@ __attribute__((noinline)) static void widen(const uint16_t *x, float *wide, size
         return (double)(result);                                                                   \
     }
 
-/* By the bits. */
+/* Loops over the elements' bits: and, or, xor, and the first plain read. */
 #define BITS_LOOP(what, name, bits, start, operation, step)                                        \
     static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \
         (void)other, (void)threads;                                                                \
@@ -107,7 +107,8 @@ __attribute__((noinline)) static void widen(const uint16_t *x, float *wide, size
         return (double)t;                                                                          \
     }
 
-/* The least value, and then the first element that is it: two passes. */
+/* argmin and argmax in two passes: the least or greatest value, then the first element that equals
+ * it. */
 #define FIND(what, of, name)                                                                       \
     static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \
         const element_##name *x = data;                                                            \

@@ -1,6 +1,9 @@
 /*
- * bench_loops.h - the loops that `tally bench` runs beside the library: what a programmer would
- * write. And the words they are written in: for each element type its C types and how one is loaded.
+ * bench_loops.h - the loops that `tally bench` runs beside the library: such as a programmer would
+ * write.
+ *
+ * It also has their building blocks: the C types of each element type, and the macros that load an
+ * element.
  */
 #ifndef TALLY_CLI_BENCH_LOOPS_H
 #define TALLY_CLI_BENCH_LOOPS_H
@@ -14,11 +17,12 @@
  * that a compiler cannot leave the loop out. */
 typedef double bench_loop(const void *x, const void *y, size_t n, int threads);
 
-/* Scalar, one thread, one addition after another. */
+/* Returns the textbook loop: scalar, one thread, one addition after another. */
 bench_loop *bench_sequential(tally_op op, tally_type type);
 
-/* `omp parallel for simd`, and plain reads of the memory as 64-bit words (which: 0 or 1); one
- * compilation for each instruction set. The first few of BENCH_READS are there. */
+/* The loops with `omp parallel for simd`, and plain reads of the memory as 64-bit words, of which
+ * BENCH_READS exist (which: 0 or 1). Each instruction set has its own, of those for which they are
+ * compiled. */
 enum { BENCH_READS = 2 };
 #define BENCH_DECLARE(isa)                                                                         \
     bench_loop *bench_openmp_##isa(tally_op op, tally_type type);                                  \
@@ -59,7 +63,7 @@ BENCH_DECLARE(neon)
          (t += v, q += (total)v * (total)v, lo = v < lo ? v : lo, hi = v > hi ? v : hi),           \
          (double)t + (double)q + (double)lo + (double)hi)
 
-/* Which loop does an operator's work. */
+/* The loop for each operator. */
 #define BENCH_ROW(name)                                                                            \
     {                                                                                              \
         [TALLY_SUM] = sum_##name, [TALLY_PROD] = prod_##name, [TALLY_MIN] = min_##name,            \
@@ -93,7 +97,7 @@ typedef uint16_t element_bf16;
 typedef float element_f32;
 typedef double element_f64;
 
-/* What one computes with: the two short floats in f32, all others as they are. */
+/* The type in which a loop computes: f32 for the two short floats, else the element's own. */
 typedef float number_f16;
 typedef float number_bf16;
 #define BENCH_NUMBER(name) typedef element_##name number_##name;
@@ -108,7 +112,7 @@ BENCH_NUMBER(u64)
 BENCH_NUMBER(f32)
 BENCH_NUMBER(f64)
 
-/* What sums and products are collected in. */
+/* The type in which sums and products are collected. */
 #define BENCH_TOTAL_SIGNED(name)   int64_t
 #define BENCH_TOTAL_UNSIGNED(name) uint64_t
 #define BENCH_TOTAL_FLOATING(name) number_##name

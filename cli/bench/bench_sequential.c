@@ -1,7 +1,7 @@
 /*
  * bench_sequential.c - the textbook loop: one accumulator, one element after another.
  *
- * Compiled without vectorisation, so that it is what it says.
+ * It is compiled without vectorisation, so that it does take one element after another.
  */
 #include "bench/bench_loops.h"
 #include "common/types.h"

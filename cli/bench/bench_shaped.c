@@ -1,8 +1,8 @@
 /*
  * bench_shaped.c - see bench_shaped.h.
  *
- * What a reduction in parts has to move is what counts: the array, its ids or offsets, and the results. The
- * roof is the time to read the first and to write the last, each by plain loops, one after the other. All
+ * A reduction in parts must read the array and its ids or offsets, and write the results. The roof
+ * is the time of the fastest plain read of as many bytes, and then of the fastest plain write. All
  * take turns, as in bench.c.
  */
 #include "bench/bench_shaped.h"
@@ -65,7 +65,7 @@ static int check(const struct bench_shaped *as) {
     return STATUS_OK;
 }
 
-/* Lengths with an x between two of them. */
+/* Reads --shape: lengths with an x between them, as in 1000x4. */
 static bool read_shape(struct shaped_bench *b) {
     const char *text = b->as->ask.shape;
     char part[32];
@@ -135,7 +135,7 @@ static uint64_t put_giant(uint64_t n, int64_t *offset) {
     return 2 * few + 2;
 }
 
-/* 64 segments, and behind each n / 1024 without elements. */
+/* Puts 64 segments, and behind each n / 1024 without elements. Returns their number. */
 static uint64_t put_empty(uint64_t n, int64_t *offset) {
     const uint64_t each = n / 1024 + 1;
     for (uint64_t i = 0; i < 64 * each && offset; i++)
@@ -274,7 +274,7 @@ static bool get_memory(struct shaped_bench *b) {
 
 /* ---- Running ---- */
 
-static volatile double kept; /* so that no loop is without an effect */
+static volatile double kept; /* so that no compiler leaves out a loop */
 
 /* Fills the results: each thread a part. */
 static void fill(struct shaped_bench *b, int value, int threads) {
@@ -311,7 +311,7 @@ static bool take_turn(struct shaped_bench *b, int who, uint64_t calls, double *s
     return true;
 }
 
-/* Longer than the threads of an OpenMP runtime keep spinning after their loop is done. */
+/* Sleeps for longer than the threads of an OpenMP runtime spin after their loop is done. */
 static void rest(void) {
     nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As told; NULL and 0 where it was not. */
+/* The options about parts; NULL or 0 for those that are not given. */
 struct bench_shape {
     const char *shape;    /* 16777216x4 */
     const char *axis;     /* 1, or 0,1 */
@@ -23,7 +23,7 @@ struct bench_shape {
 struct bench_shaped {
     struct bench_shape ask;
     tally_problem problem;
-    uint64_t n; /* 0: not told */
+    uint64_t n; /* 0: not given */
     uint64_t rounds;
     enum bench_data data;
     tally_device *device;
@@ -33,7 +33,7 @@ struct bench_shaped {
 };
 
 bool bench_shape_is_asked(const struct bench_shape *shape);
-/* Runs it, and prints; returns an exit status. */
+/* Times the reduction and prints the times; returns an exit status. */
 int bench_shaped(const struct bench_shaped *asked);
 
 #endif

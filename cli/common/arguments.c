@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The option that may have been meant, as " (did you mean --text?)"; or "". */
+/* Writes to `out` a suggestion such as "; did you mean --text?", or "" if no option is near to
+ * `text`. Returns out. */
 static const char *guess(const char *text, const struct option *options, char *out, size_t size) {
     char list[512] = "", word[64], near[64];
     for (; options->name; options++) {
@@ -89,8 +90,9 @@ bool argument_count(const char *option, const char *text, uint64_t *out) {
 
 /* ---- Types ---- */
 
-/* What others call the types: NumPy's codes (but for i8 and u8, which are Tally's own names of other
- * types, unless a byte order stands before them), NumPy's and C's names. */
+/* Other names of the types: NumPy's codes, and NumPy's and C's names. The codes i8 and u8 are
+ * missing: they are Tally's names of 8-bit types. With a byte order before them they are NumPy's
+ * 64-bit types (parse_type()). */
 static const struct {
     const char *name;
     tally_type type;

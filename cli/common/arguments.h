@@ -12,16 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The line for what getopt_long() did not understand of these options: `found` is what it returned, '?'
- * or ':'. The short options must open with ':'. Returns STATUS_USAGE. */
+/* Writes the message about an option that getopt_long() rejected. found: the value that it
+ * returned, '?' or ':'. The short options must begin with ':'. Returns STATUS_USAGE. */
 int argument_unknown(int found, char **argv, const struct option *options);
 
-/* A count of at least 1 written 134217728, 2^27 or 1e6. option: how messages call it. */
+/* Reads a count of at least 1, written as 134217728, 2^27 or 1e6. option: its name in messages. */
 bool argument_count(const char *option, const char *text, uint64_t *out);
 bool argument_type(const char *option, const char *text, tally_type *out);
 
-/* Returns whether a driver of others takes part in what --device names: all but auto, the cpu and
- * the model. */
+/* Returns true if opening the device that --device names needs another vendor's driver: all but
+ * auto, cpu and model do. */
 bool argument_needs_driver(const char *device);
 
 /* Opens the device that --device and --threads name together; NULL and 0 where they were not given.

@@ -1,9 +1,10 @@
 /*
  * guard.c - see guard.h.
  *
- * A driver may call abort() as soon as it is asked for its devices (PoCL does without /sys, or with too
- * little memory), and takes the process with it. So the process is another one. Which driver it was is
- * found out by asking each alone: OCL_ICD_VENDORS tells the loader of the drivers where their names are.
+ * An OpenCL driver may call abort() when it is asked for its devices. (PoCL does without /sys, or
+ * with too little memory.) This would end the command, so the work is done by a child process. To
+ * find the broken driver, a child tries each of them alone: OCL_ICD_VENDORS tells the OpenCL loader
+ * where the files are that name drivers.
  */
 #include "common/guard.h"
 
@@ -25,7 +26,7 @@
 static const char usual_place[] = "/etc/OpenCL/vendors";
 static const char no_place[] = "/nonexistent";
 
-/* Forks; the child goes when its parent goes. */
+/* Forks. The system kills the child when its parent ends. */
 static pid_t start(void) {
     fflush(NULL);
     pid_t child = fork();
@@ -33,7 +34,7 @@ static pid_t start(void) {
     return child;
 }
 
-/* The signal that the child died of, or 0: *status is then its exit status. */
+/* Waits for the child. Returns the signal that ended it, or 0: *status is then its exit status. */
 static int wait_for(pid_t child, int *status) {
     int word;
     while (waitpid(child, &word, 0) < 0)
@@ -57,7 +58,7 @@ static void open_all(void) {
         if (tally_open(infos[i].spec, &device) == TALLY_OK) tally_close(device);
 }
 
-/* Returns whether the driver that this file names, alone, brings a process down. */
+/* Returns true if a process crashes that uses only the driver that this file names. */
 static bool is_broken(const char *file) {
     int status;
     pid_t child = start();
@@ -89,7 +90,8 @@ static bool find_broken(char *text, size_t size) {
     return found;
 }
 
-/* This process ends as the other did, so that who waits for it sees what happened: SIGPIPE, SIGTERM. */
+/* Ends this process by the signal that ended the child, so that its caller sees the true cause,
+ * such as SIGPIPE or SIGTERM. */
 static int die_too(int number) {
     failed("ended by signal %d (%s)", number, strsignal(number));
     signal(number, SIG_DFL);

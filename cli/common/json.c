@@ -149,7 +149,8 @@ void json_ops(struct json_object *object, const char *key, const tally_op *ops, 
 
 enum { STYLE = JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE };
 
-/* At least as many bytes as a text takes, with its quotes. */
+/* Returns an upper bound of the bytes of a text with its quotes. \u001f has 5 bytes more than the
+ * character. */
 static size_t bound_text(const char *text, size_t length) {
     size_t bytes = length + 2;
     for (size_t i = 0; i < length; i++)
@@ -174,7 +175,7 @@ static size_t bound_items(struct json_object *list) {
     return bytes;
 }
 
-/* At least as many bytes as the object's text takes. */
+/* Returns an upper bound of the bytes of the object's text. */
 static size_t bound(struct json_object *object) {
     switch (json_object_get_type(object)) {
     case json_type_object:
@@ -189,15 +190,16 @@ static size_t bound(struct json_object *object) {
     }
 }
 
-/* Stands in the place of what writes the object's text, and makes room for all of it. */
+/* A serializer that writes no text of the object, but makes the buffer large enough for it. */
 static int make_room(struct json_object *object, struct printbuf *text, int level, int flags) {
     const size_t bytes = bound(object) + 64;
     (void)level, (void)flags;
     return bytes > INT_MAX ? -1 : printbuf_memset(text, 0, 0, (int)bytes);
 }
 
-/* Returns the object's text; NULL where there is no memory for it. json-c writes on where it finds
- * none for a part: so it is to need none. */
+/* Returns the object's text, or NULL if memory is short. json-c does not notice when its buffer
+ * cannot grow: it would leave out a part of the text. So make_room() grows the buffer first, and
+ * the second call needs no memory. */
 static const char *write_text(struct json_object *object) {
     json_object_set_serializer(object, make_room, NULL, NULL);
     if (!json_object_to_json_string_ext(object, STYLE)) return NULL;

@@ -1,5 +1,5 @@
 /*
- * json.h - what the command prints with --json: one object, on one line.
+ * json.h - builds and prints the output of --json: one object or list, on one line.
  */
 #ifndef TALLY_CLI_JSON_H
 #define TALLY_CLI_JSON_H
@@ -21,20 +21,21 @@ void json_null(struct json_object *object, const char *key);
 
 void json_text(struct json_object *object, const char *key, const char *text);
 void json_count(struct json_object *object, const char *key, uint64_t count);
-/* A measured number, to six digits. */
+/* Adds a measured number with six digits; null if it is NaN or infinite. */
 void json_measure(struct json_object *object, const char *key, double measured);
-/* The keys "value" and "bits". The value keeps its shortest decimal; a NaN or an infinity, which
- * JSON does not have, is the text "nan", "inf" or "-inf". */
+/* Adds the keys "value" and "bits". The value keeps its shortest decimal; a NaN or an infinity,
+ * which JSON does not have, is the text "nan", "inf" or "-inf". */
 void json_result(struct json_object *object, const tally_value *value);
-/* The same of several values, as two lists; a value that there is not is null. Where whole[i] is not NULL it is the
- * value as a text, which has no bits; `whole` may be NULL. */
+/* Adds the keys "value" and "bits": for several values two lists, with null for a value of type 0,
+ * which does not exist. If whole[i] is not NULL, this text is the value, and its bits are null.
+ * `whole` may be NULL. */
 void json_results(struct json_object *object, const tally_value *values, const char *const *whole,
                   size_t count);
-/* The value and its bits, or null for one that there is not, at the end of two lists. */
+/* Appends a value to one list and its bits to another; null to both for a value of type 0. */
 void json_items(struct json_object *values, struct json_object *bits, const tally_value *value);
-/* A list of the operators' names. */
+/* Adds a list of the operators' names. */
 void json_ops(struct json_object *object, const char *key, const tally_op *ops, size_t count);
-/* Prints it and frees it; returns the command's exit status. */
+/* Prints and frees the object; returns the command's exit status. */
 int json_print(struct json_object *object);
 
 #endif

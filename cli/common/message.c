@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of the character that *at begins with, and what it is; 0 where that is no UTF-8. */
+/* Decodes the UTF-8 character that *at begins with. Returns its length in bytes; 0 for invalid
+ * UTF-8. */
 static size_t decode(const unsigned char *at, size_t left, uint32_t *character) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t length = *at < 0x80   ? 1
@@ -36,8 +37,8 @@ static size_t decode(const unsigned char *at, size_t left, uint32_t *character) 
     return length;
 }
 
-/* Characters that are not seen, or that command a terminal: controls, blanks that look like the plain
- * one or like none, marks that turn the direction of writing. */
+/* Returns true for characters that are invisible or that control a terminal: control characters,
+ * spaces other than ' ', and marks of the direction of writing. */
 static bool is_hidden(uint32_t c) {
     return c < ' ' || (c >= 0x7f && c <= 0xa0) || c == 0xad || (c >= 0x2000 && c <= 0x200f) ||
            (c >= 0x2028 && c <= 0x202f) || (c >= 0x205f && c <= 0x206f) || c == 0x3000 ||

@@ -33,7 +33,7 @@ const char *names_of_ops(void) {
     return list;
 }
 
-/* What other programs call it. */
+/* Words that other programs use, and Tally's names for them. */
 static const struct {
     const char *word, *name;
 } synonyms[] = {
@@ -48,7 +48,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Damerau's distance of a and b: letters left out, put in, replaced, and neighbours exchanged. */
+/* Returns Damerau's distance of a and b: how many letters to leave out, insert, replace, or
+ * exchange with a neighbour. */
 static size_t distance(const char *a, size_t n, const char *b, size_t m) {
     size_t d[WORD_BYTES + 1][WORD_BYTES + 1];
     for (size_t i = 0; i <= n; i++)

@@ -6,12 +6,13 @@
 
 #include <stddef.h>
 
-/* All names of the kind, with a blank between two of them. */
+/* Return all names of types, or of operators, with a blank between two of them. */
 const char *names_of_types(void);
 const char *names_of_ops(void);
 
-/* The nearest name to `word` in a list such as the above, whose names `between` parts, if one is so near that it may have been meant:
- * "mean" for "maen" and for "average". NULL where there is none. Written to text[0..size). */
+/* Finds the name in `list` that `word` may mean: by its letters, as "mean" for "maen", or as
+ * another program's word, as "mean" for "average". `between` separates the names of the list.
+ * Writes the name to text[0..size) and returns text; returns NULL if no name is near. */
 const char *names_nearest(const char *word, const char *list, char between, char *text,
                           size_t size);
 

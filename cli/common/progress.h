@@ -11,13 +11,13 @@
 
 /* Starts the clock. total: the bytes to come, 0 where that is not known. */
 void progress_begin(uint64_t total);
-/* So many more bytes are done. Shows or renews the line where it is due. */
+/* Adds `bytes` to those that are done. Shows or renews the line if it is time. */
 void progress_add(uint64_t bytes);
 /* Erases the line if it is there. May be called at any time, also without a begin. */
 void progress_end(void);
 
-/* Whether the line stands on the terminal now: for the one caller that may not call the above, a
- * signal handler, which writes PROGRESS_ERASE itself. */
+/* True while the line is on the terminal. Only the handler of SIGBUS uses this: a signal handler
+ * may not call progress_end(), and writes PROGRESS_ERASE itself. */
 extern volatile sig_atomic_t progress_visible;
 #define PROGRESS_ERASE "\r\033[K"
 

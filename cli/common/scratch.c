@@ -26,14 +26,14 @@ static void on_signal(int number) {
     raise(number);
 }
 
-/* A signal that is ignored, as under nohup, stays so. */
+/* Installs on_signal(), unless the signal is ignored, as under nohup, or has a handler. */
 static void watch(int number) {
     struct sigaction before;
     if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
         signal(number, on_signal);
 }
 
-/* What the file's permissions will be: those of the one that it takes the place of, else the usual ones. */
+/* Returns the permissions of the new file: those of the file that it replaces, else the usual ones. */
 static mode_t permissions(const char *path) {
     struct stat status;
     if (stat(path, &status) == 0) return status.st_mode & 0777;
@@ -42,7 +42,8 @@ static mode_t permissions(const char *path) {
     return 0666 & ~mask;
 }
 
-/* No signal comes between the file and the note that it is there. */
+/* Creates the file. Signals are blocked until `is_there` is set: a signal before that would leave
+ * the file behind. */
 static int create(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
     sigset_t all, before;

@@ -1,17 +1,20 @@
 /*
- * scratch.h - the one file that is being written: under a name of its own beside the one that it will get, so
- * that what had that name stays whole until all is written. It goes with the process, whatever ends it.
+ * scratch.h - the one output file while it is being written.
+ *
+ * It has a temporary name in the folder of its final name, so that a file that already has the
+ * final name stays whole until everything is written. It is removed if the process ends early, but
+ * for signals that cannot be caught.
  */
 #ifndef TALLY_CLI_SCRATCH_H
 #define TALLY_CLI_SCRATCH_H
 
 #include <stdbool.h>
 
-/* Creates it for `path`; a descriptor, or -1 with errno. */
+/* Creates the scratch file for the output `path`. Returns a descriptor, or -1 with errno. */
 int scratch_create(const char *path);
-/* Gives it its name; false, with errno, where that cannot be. */
+/* Renames the scratch file to `path`. Returns false, with errno, on failure. */
 bool scratch_keep(const char *path);
-/* Removes it if it is there. A signal handler may call this. */
+/* Removes the scratch file, if there is one. A signal handler may call this. */
 void scratch_remove(void);
 
 #endif

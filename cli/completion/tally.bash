@@ -20,7 +20,7 @@ _tally() {
         COMPREPLY=($words)
         return
     fi
-    case $before in # what an option wants
+    case $before in # the values of the option before
     --dtype) words=$types ;;
     --out) words='f16 bf16 f32 f64' ;;
     --device) words='auto cpu cuda opencl model' ;;
@@ -38,7 +38,7 @@ _tally() {
         return ;;
     esac
     case $before in --kernel) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -X '!*.cu' -- "$current")); return ;; esac
-    [ -n "$words" ] || case $command in # what the command takes
+    [ -n "$words" ] || case $command in # the words that the command takes
     devices) words='--json --help' ;;
     bench) words="$operators $statistics --dtype -n --n --data --shape --axis --segments --groups --ids
             --device --threads --fast --repeat --json --help" ;;

@@ -9,12 +9,12 @@ set -l rungs sequential interleaved-modulo interleaved-mask interleaved-index co
 function __tally_first
     test (count (commandline -opc)) = 1
 end
-# Whether the command is one of those given.
+# True if the command is one of the arguments.
 function __tally_is
     set -l words (commandline -opc)
     test (count $words) -ge 2; and contains -- $words[2] $argv
 end
-# Whether it is none of those given: then it is an operator, or several (count,mean).
+# True if the command is an operator, or several (count,mean): any that is not listed here.
 function __tally_reduces
     set -l words (commandline -opc)
     test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain report lesson quiz help version
@@ -23,7 +23,7 @@ function __tally_has_ddof
     set -l words (commandline -opc)
     test (count $words) -ge 2; and string match -qr '(^|,)(var|std|describe)(,|$)' -- $words[2]
 end
-# After count,mea: count,mean.
+# Prints the operators before the last comma ("count," of "count,mea"), so that a completion can follow them.
 function __tally_several
     set -l word (commandline -ct)
     string match -q '*,*' -- $word; and string replace -r '[^,]*$' '' -- $word

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The most entries; entries among which one hash is looked for; arguments after the first; dimensions of a tensor;
+ * tensors of a call. */
 enum { ENTRIES = 256, WAYS = 4, MORE = 6, DIMS = 8, TENSORS = 2 };
 
 /* The layout of a tensor: all but its address. Unused words are 0. */
@@ -45,7 +47,7 @@ struct entry {
     PyObject *prepared; /* of Problem.prepare() */
     /* A list of (result, its address, workspace, its address), or a workspace and its address. */
     PyObject *results;
-    PyObject *refill; /* refill(): adds to that list; or else returns a result */
+    PyObject *refill; /* refill(): adds to the list; with a workspace, returns a result */
     int is_masked;    /* the second tensor is the mask */
 };
 
@@ -74,7 +76,7 @@ static int describe_by_table(const struct dl_exchange *exchange, PyObject *tenso
     return 1;
 }
 
-/* Calls a method without arguments; returns what its number is, or -1 with an exception. */
+/* Calls a method without arguments that returns an integer. Returns that, or -1 with an exception. */
 static int64_t call_for_number(PyObject *object, const char *method) {
     PyObject *value = PyObject_CallMethod(object, method, NULL);
     const int64_t number = value ? PyLong_AsLongLong(value) : -1;
@@ -96,7 +98,7 @@ static int describe_by_methods(PyObject *tensor, struct layout *l, uint64_t *add
     PyObject *shape = PyObject_GetAttrString(tensor, "shape");
     PyObject *strides = PyObject_CallMethod(tensor, "stride", NULL);
     *l = (struct layout){.type =
-                             (int64_t)(intptr_t)dtype}; /* (which lives as long as its library) */
+                             (int64_t)(intptr_t)dtype}; /* (a dtype lives as long as its library) */
     l->dims = copy_numbers(shape, l->length);
     const int fits =
         is_cuda == Py_True && l->dims >= 0 && copy_numbers(strides, l->stride) == l->dims;
@@ -146,8 +148,8 @@ static int is_plain(PyObject *argument) {
     return 1;
 }
 
-/* Returns whether an argument never changes: one that is plain, or that is known by being the same object. `type` is
- * that of the library's dtypes. */
+/* Returns whether an argument never changes: a plain one, or one that is_same() knows by its address: None, a bool, a
+ * type, or a dtype of the library's, whose Python type is `type`. */
 static int is_constant(PyObject *argument, PyTypeObject *type) {
     return argument == Py_None || PyBool_Check(argument) || PyType_Check(argument) ||
            Py_TYPE(argument) == type || is_plain(argument);
@@ -159,7 +161,7 @@ static int is_same(PyObject *a, PyObject *b) {
            PyObject_RichCompareBool(a, b, Py_EQ) == 1;
 }
 
-/* Makes the key of a call, and its tensors' addresses. Returns 0, without an exception, if it has none. */
+/* Makes the key of a call, and its tensors' addresses. Returns 0, without an exception, if the call can have no key. */
 static int make_key(const struct core *core, enum core_function f, PyObject *const *arguments,
                     Py_ssize_t count, PyObject *names, struct key *key, uint64_t address[]) {
     const struct call_cache *cache = core->calls;
@@ -231,7 +233,7 @@ static struct entry *find_free(struct call_cache *cache, uint64_t hash) {
     return &cache->entry[(hash / 2 + cache->victim++ % WAYS) % ENTRIES];
 }
 
-/* Takes references to all that an entry has, or gives them back. */
+/* Calls change() for each object of an entry: Py_IncRef() or Py_DecRef(). */
 static void hold(const struct entry *e, void (*change)(PyObject *)) {
     for (int i = 0; i < MORE; i++) {
         if (e->key.call.name[i]) change(e->key.call.name[i]);
@@ -293,8 +295,9 @@ static PyObject *pop_result(const struct entry *e) {
     return item;
 }
 
-/* Finds a result for a call, and fills in its address and that of a workspace; *item then keeps that workspace, or is NULL
- * where the entry does. Returns NULL if there is none, with or without an exception. */
+/* Returns a result for a call, and sets its address and that of a workspace in *at. *item becomes an object that
+ * keeps the workspace alive, or NULL if the entry does that. Returns NULL if there is no result, with or without
+ * an exception. */
 static PyObject *take_result(const struct call_cache *cache, const struct entry *e,
                              struct addresses *at, PyObject **item) {
     struct layout layout;
@@ -410,7 +413,7 @@ PyObject *core_cached_calls(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(count);
 }
 
-/* _defer_checks(more): so many more checked() statements are open. Their calls go the general way. */
+/* _defer_checks(more): adds to the number of open checked() statements. While any is open, calls go the general way. */
 PyObject *core_defer_checks(PyObject *module, PyObject *more) {
     const long by = PyLong_AsLong(more);
     if (PyErr_Occurred()) return NULL;
@@ -418,7 +421,7 @@ PyObject *core_defer_checks(PyObject *module, PyObject *more) {
     Py_RETURN_NONE;
 }
 
-/* ---- The module's ---------------------------------------------------------------------------- */
+/* ---- Opening and closing the cache ----------------------------------------------------------- */
 
 #ifdef Py_GIL_DISABLED
 int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream) {

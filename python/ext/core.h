@@ -1,6 +1,6 @@
 /*
- * core.h - what the files of tally._core share: the module's state, errors, buffers, and work without the
- * interpreter's lock.
+ * core.h - the declarations that the files of tally._core share: the module's state, errors, buffers, and work
+ * without the interpreter's lock.
  *
  * tally._core is the thin part of the Python package that has to be C: it hands the buffers of Python's
  * objects to tally.h, and does the commonest calls from start to end. Python code interprets arguments.
@@ -8,14 +8,14 @@
 #ifndef TALLY_PYTHON_CORE_H
 #define TALLY_PYTHON_CORE_H
 
-/* (No format with a '#' anywhere: an extension that was built with the headers of 3.13 has not said PY_SSIZE_T_CLEAN
- * in a way that 3.11 and 3.12 understand.) */
+/* (No format of arguments or values here has a '#'. CPython 3.11 and 3.12 accept it only from extensions that were
+ * built with PY_SSIZE_T_CLEAN, a macro without effect in the headers of 3.13.) */
 #include <Python.h>
 
 #include "tally.h"
 
-/* The buffer protocol came into the limited interface with 3.11. CPython 3.10 has the same functions, and the same struct
- * and slot, of which its headers tell only extensions that are for 3.10 alone. */
+/* The buffer protocol came into the limited API with 3.11. CPython 3.10 has the same functions, struct and slot,
+ * but its headers declare them only outside the limited API. So they are declared here. */
 #if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030B0000
 typedef struct {
     void *buf;
@@ -40,8 +40,8 @@ enum { Py_bf_getbuffer = 1 };
 /* A type beyond those of tally.h: bool, whose bytes 0 and 1 are reduced as an i8's. */
 enum { CORE_BOOL = TALLY_F64 + 1, CORE_TYPES };
 
-/* The functions that are called with one array (dot: two) and nothing else, most of the time:
- * X(name, operator, what becomes of the value). */
+/* The functions that mostly get one array (dot: two) and no other argument:
+ * X(name, operator, the kind of result that fast.c makes of the value). */
 #define CORE_FUNCTIONS(X)                                                                          \
     X(sum, TALLY_SUM, NUMBER)                                                                      \
     X(prod, TALLY_PROD, NUMBER)                                                                    \
@@ -91,7 +91,7 @@ struct core {
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
-/* Sets a reference, of whichever type, to an object, and gives the old one back. */
+/* Stores a new reference to an object in a pointer of any type, and releases the old one. */
 #define CORE_SET(place, object)                                                                    \
     do {                                                                                           \
         PyObject *core_old = (PyObject *)(place);                                                  \
@@ -114,14 +114,14 @@ PyObject *core_raise(tally_status status);
 tally_device *core_device(PyObject *spec);
 tally_device *core_cpu(void);
 
-/* Work on so many bytes. Between begin and end the interpreter's lock is not held where that is worth it, and the
- * engine asks for signals. */
+/* Work of the engine on so many bytes. If they are enough to be worth it, the interpreter's lock is released from
+ * work_begin() to work_end(), and the engine lets Python handle signals. */
 struct work {
     PyThreadState *thread;
     int stopped; /* a signal's handler has raised */
 };
 void work_begin(struct work *w, size_t bytes);
-/* What the work came to: TALLY_ESTOPPED where a handler has raised, whatever the engine made of it. */
+/* Returns the status of the work: TALLY_ESTOPPED if a signal's handler has raised, else `s`. */
 tally_status work_end(struct work *w, tally_status s);
 
 /* The buffer of an array. */
@@ -139,7 +139,7 @@ void view_release(struct view *v);
 /* Returns whether elements lie side by side in C order. */
 int view_is_contiguous(const struct view *v);
 
-/* Numbers from Python. */
+/* Returns a value as a number of Python; None for a value of no type. */
 PyObject *core_number(const tally_value *value);
 
 /* The addresses that a reduction on a GPU is launched with; 0 for none. */
@@ -149,7 +149,8 @@ struct addresses {
 };
 /* Launches a reduction of Problem.prepare(). Returns -1 with an exception. */
 int core_launch_at(PyObject *prepared, const struct addresses *at);
-/* Returns whether a queue of the prepared reduction's device is captured into a graph, also where that cannot be told. */
+/* Returns whether a queue of the prepared reduction's device is captured into a graph; 1, too, if the device
+ * cannot find that out. */
 int core_is_captured(PyObject *prepared, void *queue);
 PyObject *core_launch(PyObject *module, PyObject *arguments);
 
@@ -174,37 +175,39 @@ PyObject *core_clear_calls(PyObject *module, PyObject *unused);
 PyObject *core_cached_calls(PyObject *module, PyObject *unused);
 PyObject *core_defer_checks(PyObject *module, PyObject *more);
 
-/* A problem as an object: what is asked, and all that it points to. */
+/* Python's Problem: a tally_problem and all that it points to. */
 struct problem_object {
     PyObject_HEAD tally_problem problem;
     tally_operator user;
     uint64_t identity;
-    PyObject *keep, *source; /* what the operator's code lives in; its text */
+    PyObject *keep, *source; /* the library that has the user's operator; its source text */
     size_t values;
 };
-/* The problem of an object that must be one of ours; NULL with TypeError. */
+/* Returns an object as the Problem that it must be; NULL with a TypeError if it is none. */
 struct problem_object *core_problem(struct core *core, PyObject *object);
-/* Gets two arrays of the problem's elements, side by side and of one length; the second may be None. Returns -1 with an
- * exception if they are not such. */
+/* Gets two contiguous arrays of the problem's element type and of one length; the second may be None. Returns -1
+ * with an exception for other arrays. */
 int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
               struct view *y);
-/* A call's shape, and where its arrays are held. */
+/* A call's shape, and the buffers of its arrays. */
 struct shaped {
     tally_shape shape;
     struct view x, y, mask, more;      /* more: offsets, ids or means */
     struct view out[TALLY_VALUES_MAX]; /* as many as the problem has values */
     void *place[TALLY_VALUES_MAX];
 };
-/* One without arrays. NULL with an exception. */
+/* Returns a new shape without arrays; NULL with an exception. */
 struct shaped *core_new_shape(const struct problem_object *p);
-/* Gets the arrays and the shape of a call. `parts` as get_parts() has them. `out`: a tuple of results, which have x's
- * dimensions, of length 1 where they are reduced; or NULL. NULL with an exception where these do not suit each other. */
+/* Returns the shape of a call, with its arrays; NULL with an exception if they do not suit each other. `parts` is as
+ * get_parts() takes it (problem.c). `out` is a tuple of results, or NULL. Results have as many dimensions as x: reduced
+ * ones have length 1, the axis that is cut has one place for each part. */
 struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject *y, PyObject *mask,
                           unsigned long axes, PyObject *parts, PyObject *out);
 void core_free_shape(const struct problem_object *p, struct shaped *a);
-/* Gets a tuple of arrays for the problem's values. Returns -1 with an exception if they are not such. */
+/* Gets a tuple of writable arrays, one for each of the problem's values. Returns -1 with an exception if their number
+ * or their elements' size is wrong. */
 int core_results(const struct problem_object *p, PyObject *out, struct shaped *a);
-/* Values as a tuple of numbers; None where there is no value. */
+/* Returns values as a tuple of numbers, with None for a value that does not exist. */
 PyObject *core_values(const struct problem_object *p, const tally_value *value);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * dlpack.h - the structs of DLPack 1 and of the form before it, which are a public and stable ABI: a tensor, one that is
- * handed over, and the table of functions by which a library says what its tensors are.
+ * dlpack.h - the structs of DLPack 1 and of its older form, which are a public and stable ABI: a tensor, a tensor whose
+ * ownership is handed over, and the table of functions with which a library describes its tensors.
  */
 #ifndef TALLY_PYTHON_DLPACK_H
 #define TALLY_PYTHON_DLPACK_H
@@ -39,15 +39,15 @@ struct dl_versioned {
     struct dl_tensor tensor;
 };
 
-/* What `__dlpack_c_exchange_api__` of a type points to, a capsule of the name DL_EXCHANGE. Functions return 0, or -1
- * with an exception. */
+/* The table of functions in `__dlpack_c_exchange_api__` of a type, which is a capsule of the name DL_EXCHANGE.
+ * Functions return 0, or -1 with an exception. */
 #define DL_EXCHANGE "dlpack_exchange_api"
 struct dl_exchange {
     struct dl_version version;
-    struct dl_exchange *before; /* the same for an older version, or NULL */
+    struct dl_exchange *before; /* the table of an older version, or NULL */
     void *allocate, *take, *give;
-    int (*look)(void *object, struct dl_tensor *out);               /* what a tensor is; or NULL */
-    int (*stream)(int32_t device_type, int32_t device, void **out); /* on which the library works */
+    int (*look)(void *object, struct dl_tensor *out); /* describes a tensor; or NULL */
+    int (*stream)(int32_t device_type, int32_t device, void **out); /* the library's current one */
 };
 
 enum { DL_INT, DL_UINT, DL_FLOAT, DL_OPAQUE, DL_BFLOAT, DL_COMPLEX, DL_BOOL };

@@ -1,9 +1,9 @@
 /*
- * fast.c - calls of one NumPy array, and perhaps one axis, from start to end.
+ * fast.c - calls with one NumPy array, and perhaps one axis, from start to end.
  *
- * Each public function is one of these: it looks whether the call is a common one, of an exact numpy.ndarray of a
- * type of ours, with nothing else or one axis, and then answers it here. Anything else is passed on to the
- * function in Python, with all arguments. So both have one meaning, and the common call costs less than NumPy's.
+ * Each public function begins here. A call whose only arguments are an exact numpy.ndarray, of a type that Tally
+ * has, and perhaps one axis is answered here. Any other call is passed on to the function in Python, with all
+ * arguments. Both ways give the same results, and the common call costs less than NumPy's.
  */
 #include "core.h"
 
@@ -21,7 +21,7 @@ static const struct {
 #undef X
 };
 
-/* The type of a buffer's format; 0: none of ours, or not in this machine's byte order. */
+/* Returns the type of elements with a buffer's format; 0 if Tally has none, or the byte order is not this machine's. */
 static int type_of_format(const char *format, Py_ssize_t itemsize) {
     if (!format || format[0] == '\0' || format[1] != '\0') return 0;
     const int wider = itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : 3;
@@ -64,8 +64,9 @@ done:
     return result;
 }
 
-/* Returns a number of one of NumPy's types: the element of an array of no dimensions, which takes a
- * third of the time of the type itself. No other thread runs between the write and the read. */
+/* Returns a value as a number of NumPy's: it is written to an array of no dimensions, and that array's element
+ * is read. This takes a third of the time of a call of NumPy's type. The interpreter's lock keeps other threads
+ * from running between the write and the read. */
 static PyObject *scalar(struct core *core, int type, const tally_value *value) {
 #ifdef Py_GIL_DISABLED
     PyObject *number = core_number(value), *result = NULL;
@@ -86,8 +87,8 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
 #endif
 }
 
-/* Returns an index or a count. To make one of NumPy's integers costs more than all else of a small
- * call. */
+/* Returns an index or a count. Making one of NumPy's integers costs more than all else in a small call,
+ * so those below 256 are kept. */
 static PyObject *number_of_index(struct core *core, const tally_value *value) {
 #ifndef Py_GIL_DISABLED
     const uint64_t i = value->as.u64;
@@ -99,7 +100,8 @@ static PyObject *number_of_index(struct core *core, const tally_value *value) {
     return scalar(core, TALLY_I64, value);
 }
 
-/* The type of a result of elements of a type, as an index of `scalar`. `number`: that of the engine's value. */
+/* Returns the type of a result, an index of struct core's `scalar`. `type` is the elements' type, `number` the type of
+ * the engine's value. */
 static int result_type(enum kind kind, int type, tally_type number) {
     return kind == INDEX    ? TALLY_I64
            : kind == TRUTH  ? CORE_BOOL
@@ -124,8 +126,8 @@ static int is_in_order(const Py_buffer *x) {
                         : PyBuffer_IsContiguous(x, 'C');
 }
 
-/* Returns whether some bool may be a byte other than 0 and 1, as in a view of other elements, if that matters. The
- * general way tests bytes that are not side by side. */
+/* Returns whether some bool may be a byte other than 0 and 1, as a view of other elements may have, and this would
+ * change the result. Bytes that are not contiguous are not tested: the general way does that. */
 static int may_have_other_bytes(enum kind kind, tally_op op, int type, const Py_buffer *x) {
     const unsigned char *bytes = x->buf;
     uint64_t all = 0, word;
@@ -182,7 +184,8 @@ static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, in
     return made;
 }
 
-/* Reduces an array of two or more dimensions along one axis; NULL without an exception: not this way. */
+/* Reduces an array of two or more dimensions along one axis. Returns NULL without an exception for a call that has to
+ * go the general way. */
 static PyObject *along(struct core *core, enum kind kind, const tally_problem *problem,
                        const Py_buffer *x, int type, int axis) {
     size_t length[TALLY_DIMS_MAX];
@@ -218,7 +221,7 @@ static PyObject *along(struct core *core, enum kind kind, const tally_problem *p
 
 /* ---- Whole arrays --------------------------------------------------------------------------- */
 
-/* Reduces all elements, which lie in order; y: those of dot's second array, else NULL. */
+/* Reduces all elements of a contiguous array. `y`: the elements of dot's second array, else NULL. */
 static PyObject *whole(struct core *core, enum kind kind, const tally_problem *problem,
                        const Py_buffer *x, const void *y, int type) {
     tally_value value[2];
@@ -232,7 +235,8 @@ static PyObject *whole(struct core *core, enum kind kind, const tally_problem *p
     return s == TALLY_OK ? finish(core, kind, type, value) : core_raise(s);
 }
 
-/* The result of a call whose first argument is of the very type numpy.ndarray; NULL without an exception: not this way. */
+/* Returns the result of a call whose first argument is an exact numpy.ndarray; NULL without an exception for a
+ * call that has to go the general way. */
 static PyObject *call_on_array(struct core *core, enum core_function f, PyObject *const *arguments,
                                Py_ssize_t count, PyObject *names) {
     const tally_op op = table[f].op;
@@ -294,8 +298,8 @@ static PyObject *(*const entry[FUNCTIONS])(PyObject *, PyObject *const *, Py_ssi
 #undef X
 };
 
-/* _bind(name, function, doc): the public function of that name, which passes on to `function` what it does not do
- * itself. `doc` begins with the signature, as CPython wants it. */
+/* _bind(name, function, doc): returns the public function of that name, which passes calls that it cannot answer on to
+ * `function`. `doc` begins with the signature, as CPython wants it. */
 PyObject *core_bind(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *name, *function, *doc;
@@ -305,7 +309,7 @@ PyObject *core_bind(PyObject *module, PyObject *arguments) {
     if (!text || !doc_text) return NULL;
     for (int f = 0; f < FUNCTIONS; f++) {
         if (strcmp(table[f].name, text) != 0) continue;
-        if (core->general[f]) break; /* once */
+        if (core->general[f]) break; /* a name is bound once */
         core->general[f] = Py_NewRef(function);
         core->docs[f] = Py_NewRef(doc);
         core->method[f] = (PyMethodDef){.ml_name = table[f].name,

@@ -42,12 +42,12 @@ PyObject *core_raise(tally_status status) {
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
-/* Opened once for the process and never closed: calls of other threads may be using them. */
+/* The open devices. Each is opened once for the process and never closed: calls of other threads may be using it. */
 static struct opened {
     char spec[64];
     tally_device *device;
     struct opened *next;
-} * opened; /* atomic: whoever sees a device in it needs no lock */
+} * opened; /* changed atomically, so that readers need no lock */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static tally_device *find_opened(const char *spec) {
@@ -121,7 +121,8 @@ static PyObject *devices(PyObject *module, PyObject *unused) {
 
 /* ---- Work without the interpreter's lock ---------------------------------------------------- */
 
-/* Giving the lock up and taking it again costs about as much as reducing so many bytes. */
+/* Bytes of an array from which on the lock is released: to release and take it again costs about as much as to reduce
+ * so many. */
 #define WORTH_RELEASING ((size_t)32 << 10)
 
 static int signals(void *context) {
@@ -197,8 +198,9 @@ PyObject *core_number(const tally_value *value) {
 
 /* ---- What Python tells the module ----------------------------------------------------------- */
 
-/* _numpy(ndarray, scalars, arrays, pair, empty): NumPy has been imported. scalars: a tuple by type, None for none; arrays: one of no
- * dimensions of each of these types, whose element is each number of that type for a moment. */
+/* _numpy(ndarray, scalars, arrays, pair, empty): stores the objects of NumPy's that fast.c needs. scalars: NumPy's
+ * types in the order of tally_type, None where there is none; arrays: an array of no dimensions of each of these
+ * types. The other arguments are as in struct core. */
 static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *ndarray, *scalars, *arrays, *pair, *empty;
@@ -314,8 +316,8 @@ static void release(void *module) {
         Py_CLEAR(core->docs[i]);
 }
 
-/* What newer interpreters are told, by the numbers of CPython 3.12 and 3.13, as older headers have no names for
- * them: that each interpreter may have a lock of its own, and that there need be none. */
+/* Slots of newer interpreters, by number, as older headers have no names for them. The one of CPython 3.12 says that
+ * each interpreter may have a lock of its own, the one of 3.13 that the module needs no lock. */
 enum { SLOT_INTERPRETERS = 3, SLOT_GIL = 4 };
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)execute},

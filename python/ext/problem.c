@@ -1,8 +1,9 @@
 /*
- * problem.c - Problem: what is asked, and its answers for whole arrays, along axes, by segment, by group, on queues.
+ * problem.c - Problem: operators with their options, and reductions of whole arrays, along axes, by segment, by group,
+ * on queues.
  *
- * Types and operators come as names, arrays as whatever lays a buffer open. The caller in Python has seen to types
- * and shapes; what is checked here is what would read or write where it must not.
+ * Types and operators come as names, arrays as objects with the buffer protocol. The caller in Python has checked
+ * types and shapes. The checks here only keep wrong arguments from reading or writing outside of the arrays.
  */
 #include "core.h"
 
@@ -54,7 +55,8 @@ static int parse_ops(PyObject *ops, tally_problem *p) {
     return 0;
 }
 
-/* user: (address of combine, address of identity's bytes as bytes, commutative, source or None, what to keep) */
+/* Sets the user's operator. `user` is None, or (address of combine(), the identity as bytes, commutative, source
+ * or None, an object that keeps combine() loaded). */
 static int parse_user(PyObject *user, struct problem_object *self) {
     unsigned long long address;
     char *identity;
@@ -108,7 +110,8 @@ static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *
     return NULL;
 }
 
-/* about(mean) -> the same problem, where var and std are about a number. For one without a user's operator. */
+/* about(mean): returns the same problem, but var and std are about a given mean. The problem must have no user's
+ * operator, as the new one would point into the old one. */
 static PyObject *problem_about(PyObject *object, PyObject *mean) {
     const struct problem_object *self = (const struct problem_object *)object;
     const double real = PyComplex_RealAsDouble(mean), imaginary = PyComplex_ImagAsDouble(mean);
@@ -130,7 +133,7 @@ static void problem_free(PyObject *object) {
     core_free(object);
 }
 
-/* What the values are: pairs of the operator's and the type's name. */
+/* values(): returns for each value the names of its operator and of its type. */
 static PyObject *problem_values(PyObject *object, PyObject *unused) {
     const struct problem_object *self = (const struct problem_object *)object;
     (void)unused;
@@ -147,7 +150,7 @@ static PyObject *problem_values(PyObject *object, PyObject *unused) {
 
 /* ---- Whole arrays ---------------------------------------------------------------------------- */
 
-/* Gets an array of the problem's elements, side by side. Returns -1 with an exception if it is not such. */
+/* Gets a contiguous array of the problem's element type, or None. Returns -1 with an exception for other arrays. */
 static int get_elements(const struct problem_object *p, PyObject *object, struct view *v) {
     if (view_get(object, 0, v) < 0) return -1;
     if (!v->held || (v->itemsize == tally_type_size(p->problem.type) && view_is_contiguous(v)))
@@ -223,9 +226,9 @@ int core_results(const struct problem_object *p, PyObject *out, struct shaped *a
     return 0;
 }
 
-/* Gets what cuts an array into parts, or a mean for each result:
- * None; ("means", doubles); ("segments", offsets of i32 or i64, or how many of one length they are);
- * ("groups", ids, their type, count, skip, sorted). */
+/* Gets the argument `parts`, which says how an array is cut, or has a mean for each result:
+ * None; ("means", doubles); ("segments", offsets of i32 or i64, or the number of segments of equal length);
+ * ("groups", ids, the ids' type, number of groups, skip_outside, sorted). Returns -1 with an exception. */
 static int get_parts(PyObject *parts, struct shaped *a) {
     PyObject *array;
     const char *cut, *type = "i64";
@@ -272,7 +275,7 @@ static int same_lengths(const struct view *a, const struct view *b) {
     return 1;
 }
 
-/* Returns whether a result has x's dimensions, of length `count` where they are cut or reduced, and all results the same
+/* Returns whether result i has x's dimensions, with length `count` for those that are cut or reduced, and result 0's
  * strides. */
 static int results_suit(const struct shaped *a, size_t i, size_t count) {
     const struct view *o = &a->out[i];
@@ -333,7 +336,8 @@ struct shaped *core_shape(const struct problem_object *p, PyObject *x, PyObject 
     return NULL;
 }
 
-/* shaped(x, y, mask, axes, parts, out, device): reduces along the axes whose bits are set, or cuts the only one. */
+/* shaped(x, y, mask, axes, parts, out, device): reduces along the axes whose bits are set in `axes`. For segments and
+ * groups one bit is set, that of the axis that they cut. */
 static PyObject *problem_shaped(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *parts, *out, *spec;
@@ -373,8 +377,9 @@ static void free_prepared(PyObject *capsule) {
     free(a);
 }
 
-/* prepare(x, y, mask, axes, parts, device, apart) -> (what launch() takes, bytes of workspace, addresses of x, y and the mask).
- * The arrays have the addresses and strides of a GPU's; x may be a number of elements, of which all are reduced. */
+/* prepare(x, y, mask, axes, parts, device, apart) -> (a capsule for launch(), bytes of workspace, addresses of x,
+ * y and mask). The arrays have the addresses and strides of arrays on a GPU, and their elements are not read. x
+ * may be a number n: all of n elements are reduced. */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *parts, *spec;
@@ -457,7 +462,8 @@ int core_is_captured(PyObject *prepared, void *queue) {
     return !a || tally_queue_is_captured(a->device, queue);
 }
 
-/* launch(prepared, x, y, mask, workspace, queue, out, outcome): addresses, 0 for none; out is a tuple of them. */
+/* launch(prepared, x, y, mask, workspace, queue, out, outcome): all but `prepared` are addresses, 0 for none;
+ * `out` is a tuple of addresses. */
 PyObject *core_launch(PyObject *module, PyObject *arguments) {
     unsigned long long x, y, mask, workspace, queue, outcome;
     PyObject *prepared, *out;

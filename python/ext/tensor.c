@@ -1,7 +1,7 @@
 /*
- * tensor.c - Tensor: an array of another library, taken by DLPack and laid open as a buffer without copying.
+ * tensor.c - Tensor: an array of another library, taken by DLPack and exported as a buffer without copying.
  *
- * Memory of the host exports the buffer protocol; bfloat16, which that does not know, as 'H'.
+ * Only a tensor in the host's memory exports the buffer protocol. That has no bfloat16, which is exported as 'H'.
  */
 #include "core.h"
 #include "dlpack.h"
@@ -15,7 +15,7 @@ struct tensor_object {
     Py_ssize_t itemsize, shape[64], strides[64];
 };
 
-/* The buffer's format of elements; NULL where it knows none. */
+/* Returns the buffer protocol's format of a tensor's elements; NULL if it has none. */
 static const char *format_of(const struct dl_tensor *t) {
     static const char *const formats[][5] = {/* of 8, 16, 32, 64 and 128 bits */
                                              [DL_INT] = {"b", "h", "i", "q"},
@@ -131,7 +131,7 @@ static int tensor_buffer(PyObject *object, Py_buffer *b, int flags) {
     return 0;
 }
 
-/* is_bfloat(): whether elements are bfloat16, of which the buffer's format tells the size alone. */
+/* is_bfloat(): returns whether elements are bfloat16, whose format 'H' is also that of uint16. */
 static PyObject *tensor_is_bfloat(PyObject *object, PyObject *unused) {
     (void)unused;
     return PyBool_FromLong(((const struct tensor_object *)object)->tensor->dtype.code == DL_BFLOAT);

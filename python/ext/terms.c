@@ -1,6 +1,6 @@
 /*
- * terms.c - arrays that are added up over ranks, element by element (tally.h), as Python's torch_distributed.py calls
- * them: everything is an address.
+ * terms.c - arrays that are added up over ranks, element by element (tally.h), for torch_distributed.py and _peers.py,
+ * which pass arrays as addresses.
  */
 #include "core.h"
 
@@ -97,7 +97,8 @@ PyObject *core_terms_shared(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* terms_sizes(type, n, ranks, spare): (the word's type, bounds, words, spare words, bytes of workspace, rows). */
+/* terms_sizes(type, n, ranks, spare): returns the fields of tally_terms_sizes: (the word's type, bounds, words,
+ * spare words, bytes of workspace, rows). */
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments) {
     const char *type;
     unsigned long long n, spare;

@@ -15,7 +15,7 @@ def find_command() -> str | None:
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "tally")
     if os.access(own, os.X_OK):
         return own
-    beside = os.path.join(os.path.dirname(sys.executable), "tally")  # a script that would come back here
+    beside = os.path.join(os.path.dirname(sys.executable), "tally")  # pip's script, which runs this module again
     path = os.pathsep.join(p for p in os.environ.get("PATH", os.defpath).split(os.pathsep)
                            if os.path.abspath(p) != os.path.dirname(beside))
     return shutil.which("tally", path=path)

@@ -1,4 +1,4 @@
-"""The rules of arguments, for arrays of every backend: axes, dtypes, initial values, what has no value."""
+"""The rules of arguments, for arrays of every backend: axes, dtypes, initial values, results that do not exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
 
 #: Operators whose result is an element.
 CHOICES = ("min", "max", "and", "or", "xor")
-#: Operators whose result is a number of its own type.
+#: Operators whose result is a number that is computed, and may have another type than the elements.
 NUMBERS = ("sum", "prod", "mean", "var", "std", "norm1", "norm2", "norminf", "sumsq", "dot")
 #: Those of them that are built on exact sums, so that the value can be rounded to any floating type.
 ROUNDED = ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot")
@@ -34,28 +34,28 @@ OF_TWO = ("var", "std")
 
 
 def way_of(op: str) -> str:
-    """How an operator's complex elements become real ones (as_reals())."""
+    """Returns the way in which as_reals() makes real elements of complex ones for an operator."""
     return "parts" if op in OF_PARTS else "two" if op in OF_TWO else "pairs"
 
 
 class Call(NamedTuple):
-    """How a reduction is asked for, beside its problem and its array."""
+    """The arguments of a reduction besides its problem and its array."""
 
     axes: tuple[int, ...]
     keepdims: bool = False
-    mask: Any = None  # of the backend's mask()
+    mask: Any = None  # a result of the backend's mask()
     out: Any = None
     wanted: str | None = None  # the type that results are converted to, if it is not the problem's
     device: str | None = None
     progress: bool = False
-    is_repeatable: bool = True  # a call like it has no more to do than to launch the same reduction
-    means: Any = None  # of the backend's means(): what variances are about
+    is_repeatable: bool = True  # a further call like it only has to launch the same reduction
+    means: Any = None  # a result of the backend's means(): the numbers that variances are about
 
 
 @functools.lru_cache(maxsize=512)
 def problem(ops: tuple[str, ...], kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0,
             is_complex: bool = False) -> _core.Problem:
-    """A problem of operators by name; `bool` is reduced as an i8. `is_complex`: of numbers whose parts are of that type."""
+    """A problem of operators by name; `bool` is reduced as an i8. `is_complex`: `kind` is the type of elements' parts."""
     return _core.Problem(ops, "i8" if kind == "bool" else kind, out, fast, ddof, None, is_complex)
 
 
@@ -76,7 +76,7 @@ def shown_type(op: str, kind: str, element: str) -> str:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that are meant, from 0 on; errors as NumPy's."""
+    """Returns the axes that an argument axis= means, each from 0 to ndim - 1. Errors are NumPy's."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, bool):
@@ -116,7 +116,7 @@ def result_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> t
 
 
 def real(name: str, value: Any) -> float:
-    """A number that an argument is, as a float."""
+    """Returns an argument that is a number as a float; `name` is for the error."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} is a number, not {value!r}")
     return float(value)
@@ -136,7 +136,7 @@ def has_empty_result(shape: Sequence[int], axes: Sequence[int]) -> bool:
 
 
 def check_extreme(name: str, shape: Sequence[int], axes: Sequence[int], initial: Any = None, where: Any = None) -> None:
-    """NumPy's rule that there is no least of nothing."""
+    """Raises NumPy's errors for a minimum or a maximum that may have no elements."""
     if initial is not None:
         return
     if where is not None and where is not True:
@@ -181,7 +181,7 @@ def complex_of(kind: str) -> str:
 
 
 def kind_of(dtype: Any) -> str | None:
-    """The type that a dtype of NumPy's or PyTorch's is; None for None."""
+    """Returns the type for a dtype of NumPy's or PyTorch's; None for None."""
     if dtype is None:
         return None
     text = str(dtype)
@@ -200,7 +200,7 @@ def result_kind(op: str, dtype: Any, out: str | None, element: str) -> str | Non
     if op not in ROUNDED or out not in _DIGITS or (element in PART and op in OF_PARTS and out not in PART):
         return kind  # (a complex result in a real out= is refused when it is written)
     if kind is None and element not in _DIGITS and op in ("sum", "sumsq", "norm1", "dot"):
-        return out  # of an exact integer
+        return out  # (an exact integer is rounded to out= at once)
     if kind is not None and kind not in _DIGITS:
         return kind
     result = kind or (element if element in _DIGITS else "f64")
@@ -208,7 +208,7 @@ def result_kind(op: str, dtype: Any, out: str | None, element: str) -> str | Non
 
 
 def rounded_to(op: str, element: str, kind: str | None) -> tuple[str | None, str | None]:
-    """The type of a problem's result, and the type that this is converted to, an integer one or a complex one."""
+    """Returns the type of a problem's result (None: the natural one), and the integer or complex type that it is converted to."""
     if kind is None:
         return None, None
     if kind == "bool":
@@ -239,7 +239,7 @@ def _number(initial: Any) -> np.ndarray[Any, Any]:
 
 
 def element_of(what: str, number: Any, dtype: np.dtype[Any], are: str) -> np.ndarray[Any, Any]:
-    """A number as an element of a dtype, which holds it, in an array of no dimensions. `are`: who is of that dtype."""
+    """Returns a number as an array of no dimensions of a dtype that must hold it. `are`: words of the error for what has it."""
     value = _as_array(number)
     if value.ndim != 0 or value.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
         raise TypeError(f"{what}={number!r} is no {dtype}, as {are}")
@@ -249,11 +249,11 @@ def element_of(what: str, number: Any, dtype: np.dtype[Any], are: str) -> np.nda
 
 
 def check_initial(element: str, initial: Any) -> Any:
-    """An initial value that elements of a type can have; None for none."""
+    """Returns an initial value if elements of a type can have it, else raises; None for None."""
     if initial is None:
         return None
     dtype = DTYPE[element]
-    if isinstance(initial, int) and not -1 << 63 <= initial < 1 << 64:  # (for NumPy an object)
+    if isinstance(initial, int) and not -1 << 63 <= initial < 1 << 64:  # (NumPy makes an object of it)
         if element not in FLOATS:
             raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
         return float(initial)
@@ -300,11 +300,11 @@ def complex_initial(initial: Any) -> complex | None:
 
 # ---- Results of nothing, and of many groups --------------------------------------------------------------------------
 
-_MOST_GUESSED = 1 << 30  # bytes of results that a greatest id may ask for, where few groups can occur
+_MOST_GUESSED = 1 << 30  # bytes of results; for more, where nearly all groups would be empty, groups= must be given
 
 
 def fill_element(fill: Any, name: str, kind: str) -> Any:
-    """fill_value= as an element of results, which it must be."""
+    """Returns fill_value= as an element of the results' type; raises if it is none."""
     if kind == "bf16":
         raise TypeError("results of bfloat16 have no fill_value=")
     if name in ("argmin", "argmax"):

@@ -28,7 +28,7 @@ COMPLEX = {part: kind for kind, part in PART.items()}
 MOST_DIMS = 16  # of the engine
 
 
-Layout = np.ndarray[Any, Any]  # NumPy's array; or a layout of a GPU's addresses, of which nobody reads an element here
+Layout = np.ndarray[Any, Any]  # NumPy's array; or one that has a GPU's addresses, whose elements are never read here
 Layouts = tuple[Layout, Layout | None, Layout | None]  # x, y and the mask, of one shape
 
 
@@ -36,13 +36,13 @@ class Operand(NamedTuple):
     """An array that is reduced where it lies, or a view of one."""
 
     array: Layout
-    type: str  # that the engine sees elements as: one of DTYPE, "c64" or "c128"
+    type: str  # as which the engine reads the elements: one of DTYPE, "c64" or "c128"
     is_direct: bool  # the engine can read them where they lie
-    wrap: Callable[[Any, str], Any]  # (NumPy's array or number, its type) -> the result, of the array's library; not of a GPU's
+    wrap: Callable[[Any, str], Any]  # (NumPy's array or number, its type) -> the result, of the array's library; not for GPUs
     is_conjugated: bool = False  # each element stands for its conjugate
     backend: Any = None  # a Gpu; None: the host's memory
-    there: Any = None  # the library's array, of a GPU's
-    number: int = 0  # the device's, of a GPU's
+    there: Any = None  # on a GPU: the library's own array
+    number: int = 0  # on a GPU: the device's
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ class Operand(NamedTuple):
 
     @property
     def address(self) -> int:
-        """Where the element is whose indices are all 0; 0 where there is none."""
+        """The address of the element whose indices are all 0; 0 if there are no elements."""
         return address_of(self.array)
 
     @property
@@ -109,8 +109,8 @@ def layouts(x: Operand, y: Operand | None, mask: Operand | None) -> Layouts:
 
 
 def as_reals(way: str, arrays: Layouts, axes: tuple[int, ...], is_swapped: bool = False) -> tuple[Layouts, tuple[int, ...]]:
-    """Views of complex elements, and the axes, for the engine. `way`: they become pairs, with a further dimension which is reduced
-    ("pairs"), or is one of the results, too ("parts"); or two arrays ("two")."""
+    """Returns complex elements as views of reals, and the axes, for the engine. `way`: "two" makes two arrays, one of each part.
+    "pairs" and "parts" add a dimension for the two parts, which "pairs" reduces, too; "parts" keeps it in the results."""
     x, y, mask = arrays
     if way == "two":
         return (x.real, x.imag, mask), axes
@@ -122,7 +122,7 @@ def as_reals(way: str, arrays: Layouts, axes: tuple[int, ...], is_swapped: bool 
 
 
 def beside_axis(mask: Layout | None, x: Layout, axis: int) -> Layout | None:
-    """A mask of an axis for all elements."""
+    """Returns a mask of one axis, broadcast to x's shape."""
     if mask is None or x.ndim == 1:
         return mask
     return np.broadcast_to(np.expand_dims(mask, tuple(range(1, x.ndim - axis))), x.shape)
@@ -245,7 +245,7 @@ def from_dlpack(x: Any) -> Operand:
 # ---- The gate --------------------------------------------------------------------------------------------------------
 
 
-#: By what a subclass of ndarray, or another type, says that its arrays are more than their numbers.
+#: Methods by which a subclass of ndarray, or another type, says that its arrays are more than their numbers.
 _MEANINGS = ("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__")
 _NUMBERS = {bool, int, float, complex, np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
             np.uint64, np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.complex64, np.complex128}
@@ -335,7 +335,7 @@ def _from_list(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _listed(x: Any, kinds: set[Any]) -> Any:
-    """A list with what is no number in it as lists and ndarrays. The types of its numbers are added to `kinds`."""
+    """Returns a list in which items other than numbers have become lists and ndarrays. Adds the types of its numbers to `kinds`."""
     here = set(map(type, x))
     kinds |= here
     if here <= _NUMBERS:
@@ -388,7 +388,7 @@ def _from_scipy(x: Any) -> Operand:
 
 
 def _from_polars(x: Any) -> Operand:
-    """A column of polars, where it lies if that is one place."""
+    """A column of polars, without a copy if it is one piece."""
     if hasattr(x, "columns"):
         raise TypeError(f"a {type(x).__name__} of polars has several columns: give one, such as x['a'], or x.to_numpy()")
     if not hasattr(x, "rechunk"):
@@ -471,7 +471,7 @@ def cast_exactly(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarra
 
 
 def _publish() -> None:
-    """Tells the fast calls which types NumPy's numbers have."""
+    """Gives the fast calls (ext/fast.c) NumPy's types, and arrays to make numbers of these types with."""
     from ._results import MinMax
     names = (None, "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", None, "f32", "f64", "bool")
     scalars = tuple(name and DTYPE[name].type for name in names)

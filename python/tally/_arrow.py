@@ -1,6 +1,6 @@
-"""Arrays by Arrow's C data interface: numbers where they lie, and a clear word where some are missing.
+"""Arrays by Arrow's C data interface: numbers are read where they lie; missing ones are an error that says so.
 
-An array comes as two capsules, what it is and where it lies; a column of several pieces as a stream of these. Whoever
+An array comes as two capsules, its type and its data; a column of several pieces as a stream of arrays. Whoever
 takes a structure over calls its `release`, once; the capsule does so if nobody has taken it.
 """
 
@@ -16,7 +16,7 @@ _FORMATS = {b"c": "i1", b"C": "u1", b"s": "i2", b"S": "u2", b"i": "i4", b"I": "u
             b"f": "f4", b"g": "f8", b"b": "bits"}
 
 
-#: What else a format's first letters say.
+#: The first letters of other formats, which are not reduced, and words for the error.
 _OTHERS = {b"d:": "decimals: cast them to float64, which rounds each, or scale them to integers",
            b"td": "dates: cast them to integers", b"ts": "dates: cast them to integers", b"tt": "times: cast them to integers",
            b"tD": "durations: cast them to integers", b"+s": "tables of columns: give one of them",
@@ -50,7 +50,7 @@ def _behind(capsule: Any, name: bytes, kind: Any) -> Any:
 
 
 class Memory:
-    """Memory that NumPy's array lies in, for as long as there is one; `keep` is what gives it back."""
+    """Memory that NumPy's arrays lie in. They keep this object alive, and it `keep`, whose end releases the memory."""
 
     def __init__(self, address: int, size: int, kind: str, keep: Any = None):
         self.keep = keep
@@ -127,7 +127,7 @@ class _Taken:
 
 
 def from_stream(x: Any) -> np.ndarray[Any, Any]:
-    """A column with __arrow_c_stream__, where it lies, if that is one place."""
+    """A column with __arrow_c_stream__, where it lies; TypeError if it lies in several pieces."""
     capsule = x.__arrow_c_stream__()
     stream = _behind(capsule, b"arrow_array_stream", _Stream)
     get = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)

@@ -1,4 +1,4 @@
-"""What the backends of the host's memory (_host.py) and of GPUs (_gpu.py) have in common."""
+"""The common part of the backends of the host's memory (_host.py) and of GPUs (_gpu.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._arrays import PART, Operand
 
 
 class Backend:
-    """A backend: what _reduce.py calls, made of a library's functions."""
+    """A backend: the methods that _reduce.py calls, made of a library's functions."""
 
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...  # the library's functions
@@ -36,11 +36,11 @@ class Backend:
 
 
 def products(library: Any, real: Any, imaginary: Any, mask: Any) -> tuple[Any, Any]:
-    """Both parts of the products of rows of complex numbers, (results, elements), by any library: neighbours are multiplied, then
-    neighbours of these, until one is left. Each part is made of products and a sum that are rounded one by one, which is the
-    same on every machine. `mask`: which elements are there."""
+    """Returns the real and the imaginary parts of the products of rows of complex numbers, one row for each result. Neighbours are
+    multiplied, then neighbours of these products, until one is left. Each product and sum of reals is rounded by itself, so the
+    bits are the same on every machine. `library` has the functions on arrays; `mask` is False for elements that are left out."""
     present = None
-    if mask is not None:  # those that are there come first, in their order
+    if mask is not None:  # elements that are not left out come first, in their order
         present = library.cast(mask, "int64").sum(1).reshape(-1, 1)
         order = library.argsort(library.cast(mask, "uint8") ^ 1)
         real, imaginary = library.take_along(real, order, 1), library.take_along(imaginary, order, 1)
@@ -50,7 +50,7 @@ def products(library: Any, real: Any, imaginary: Any, mask: Any) -> tuple[Any, A
         n = real.shape[1]
         a, b, c, d = real[:, :n - 1:2], imaginary[:, :n - 1:2], real[:, 1::2], imaginary[:, 1::2]
         r, i = a * c - b * d, a * d + b * c
-        if present is not None:  # the last one there goes on as it is
+        if present is not None:  # a last one without a neighbour stays as it is
             both = library.arange(r.shape[1], real).reshape(1, -1) * 2 + 1 < present
             r, i = library.where(both, r, a), library.where(both, i, b)
             present = (present + 1) >> 1

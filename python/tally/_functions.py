@@ -205,8 +205,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, d
 
 
 def norm_of(ord: Any, axis: Any, ndim: int, dtype: Any, kind: str) -> tuple[str, Any]:
-    """The operator of a norm of elements of a type, and the dtype of its result; of integers that is NumPy's. NumPy's norm of two
-    axes, by an order, is a matrix norm, and of more of them none: an error."""
+    """Returns the operator of a norm of elements of a type, and the dtype of its result; for integers that is NumPy's. An order and
+    two axes is an error, as NumPy's result would be a matrix norm; so is an order and more axes, as in NumPy."""
     ops: dict[Any, str] = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
     if not (ord is None or isinstance(ord, (int, float, np.number))) or ord not in ops:
         raise ValueError(f"Invalid norm order {ord!r} for vectors: 1, 2 and inf are here")

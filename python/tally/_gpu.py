@@ -2,8 +2,8 @@
 without a trip to the host.
 
 A library's array is known by its address, shape and strides; results and workspace are made by that library, which knows
-its streams. What only the elements can say - that an exact integer does not fit, that an offset falls - nobody waits for:
-the result is then 0, and `tally.checked()` is for who wants to hear of it.
+its streams. Errors that depend on the elements - an exact integer does not fit, an offset falls - are not waited for: the
+result is then 0, and `tally.checked()` raises them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ._checks import RESULT, check_elements, check_fits, check_statuses, checked
 from ._repeated import call_on_tensor, is_whole, note_prepared, plan_whole, prepare_along
 
 _CUDA = 2
-_OUTCOME = 256  # bytes in front of a workspace for a tally_outcome; what lies behind stays aligned
+_OUTCOME = 256  # bytes in front of a workspace for a tally_outcome: so many that the workspace stays aligned
 
-#: All addresses from 1 on, of which layouts are parts.
+#: An array of bytes at all addresses from 1 on, never read: a layout is a view of it that has a GPU's addresses.
 _SPACE = np.asarray(Memory(1, (1 << 63) - 2, "|u1"))
-_LAYOUT_DIMS = 31  # of NumPy 1, with one more for parts of complex numbers
+_LAYOUT_DIMS = 31  # NumPy 1 has 32 dimensions at most, one of them is for the parts of complex numbers
 
 Strides = tuple[int, ...]
 
@@ -48,7 +48,7 @@ def is_on_gpu(x: Any) -> bool:
 
 
 def as_gpu_array(x: Any, device: str | None = None) -> Operand:
-    """An array on a GPU, where it is reduced."""
+    """Returns a library's array on a GPU as an operand, which is reduced there."""
     if device is not None:
         raise ValueError("an array on a GPU is reduced there: leave device= alone")
     if is_torch(x):
@@ -77,8 +77,8 @@ def _in_order(t: Operand) -> Operand:
 
 
 def accept_others(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-    """A function that hands a dask array x to tally.dask, which knows it by name; one of JAX's on a GPU to another library; and all
-    else to `function`."""
+    """Returns a function that hands a dask array x to tally.dask, with the function's name, and all else to `function`; JAX's
+    arrays on a GPU through another library."""
     at = list(inspect.signature(function).parameters).index("x") if name == "reduce" else 0
 
     @functools.wraps(function)
@@ -131,7 +131,7 @@ def _is_jax(a: Any) -> bool:
 class Gpu(Backend):
     """The backends' common part: all that _reduce.py calls, made of the library's functions, which Torch and CuPy name alike."""
 
-    # ---- What both libraries call the same
+    # ---- Functions with the same names in both libraries
 
     def name(self, x: Any) -> str:
         return str(x.dtype).removeprefix("torch.")
@@ -146,11 +146,11 @@ class Gpu(Backend):
         return self.made("zeros", number, name, shape)
 
     def arange(self, n: int, x: Any) -> Any:
-        """The numbers below n, where x lies."""
+        """Returns the integers from 0 to n - 1, on the device that x is on."""
         return self.made("arange", self.device_of(x), "int64", n)
 
     def as_rows(self, x: Any, shape: Strides, axes: Sequence[int]) -> Any:
-        """An array, broadcast to a shape, as rows: the reduced elements of each result side by side."""
+        """Broadcasts an array to a shape, and returns it as rows, each of the elements of one result."""
         if not shape:
             return x.reshape(1, 1)
         kept = [d for d in range(len(shape)) if d not in axes]
@@ -175,15 +175,15 @@ class Gpu(Backend):
     # ---- Arguments
 
     def as_type(self, t: Operand, kind: str) -> Operand:
-        """A copy whose elements are of another type; not of a view."""
+        """Returns a copy with elements of another type. It copies t.there, so `t` must not be a view of that."""
         return as_gpu_array(t.there != 0 if t.type in PART and kind == "bool" else self.cast(t.there, name_of(kind)))
 
     def conjugated(self, t: Operand) -> Operand:
-        """A copy of conjugates; not of a view."""
+        """Returns a copy of conjugates. It copies t.there, so `t` must not be a view of that."""
         return as_gpu_array(self.conjugate(t.there))
 
     def check_out(self, out: Any, t: Operand) -> tuple[Any, str | None]:
-        """out= and its type; errors are deliver()'s."""
+        """Returns out= and its type. deliver() raises the errors of out=."""
         (out,) = out if isinstance(out, tuple) else (out,)
         return out, as_gpu_array(out).type if is_on_gpu(out) else None
 
@@ -211,7 +211,7 @@ class Gpu(Backend):
     # ---- Reductions
 
     def launch_whole(self, p: _core.Problem, t: Operand, x: Layout, y: Layout | None = None) -> list[Any]:
-        """The values of all elements, as arrays of no dimensions. x: those of t, or their parts."""
+        """Returns the values of all elements, as arrays of no dimensions. x: the layout of t's elements, or of their parts."""
         number, (prepared, size, names) = t.number, plan_whole(p, t.type, x.size, t.spec)
         work = self.empty((size,), "uint8", number)
         if len(names) == 1:
@@ -228,10 +228,10 @@ class Gpu(Backend):
         return values
 
     def launch(self, p: _core.Problem, prepared: tuple[Any, int, int, int, int], number: int, outs: Sequence[Any]) -> None:
-        """Launches a reduction, as Problem.prepare() has it."""
+        """Launches a reduction that Problem.prepare() has returned, to the arrays `outs`."""
         what, size, x, y, mask = prepared
         checks = pending.get()
-        # (Of minmax nothing can go wrong, and nothing is written of it.)
+        # (Zeros: no outcome is written where nothing can go wrong, as for minmax.)
         work = (self.empty if checks is None else self.zeros)((size + _OUTCOME,), "uint8", number)
         at = self.address(work)
         _core.launch(what, x, y, mask, at + _OUTCOME, self.stream(number), tuple([self.address(o) for o in outs]),
@@ -241,7 +241,7 @@ class Gpu(Backend):
 
     def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, is_swapped: bool = False) -> list[Any]:
         """The values of a problem along axes, as new arrays. `y`: the second array of a dot product, of t's shape;
-        `is_swapped`: the real parts of t's elements meet the imaginary ones of y's."""
+        `is_swapped`: the real parts of t's elements are multiplied by the imaginary ones of y's, and the reverse."""
         what, shape = values_of(p), t.shape
         way = way_of(what[0][0]) if t.type in PART else ""
         of_parts = way == "parts"
@@ -260,7 +260,7 @@ class Gpu(Backend):
         """The only value of a problem, as the caller sees it."""
         ((op, _),) = values_of(p)
         if initial is not None and op not in CHOICES:
-            # One more element in front of each result's: of a copy, in rows.
+            # The initial value becomes the first element of each row, in a copy.
             copy, mask = as_gpu_array(self.prepend(initial, self.as_rows(t.there, t.shape, call.axes), name_of(t.type))), call.mask
             if mask is not None:
                 mask = as_gpu_array(self.prepend(True, self.as_rows(mask.there, t.shape, call.axes), "bool"))
@@ -340,7 +340,7 @@ class Gpu(Backend):
     # ---- Segments and groups
 
     def _beside_in_order(self, a: Any, t: Operand, what: str) -> Operand:
-        """An array of one dimension and side by side, on the same GPU, that says where parts are."""
+        """Returns offsets or ids as a contiguous array of one dimension on t's GPU. `what`: their name, for errors."""
         places = self.beside(a, t, f"the array of {what}")
         if len(places.shape) != 1 or places.type in FLOATS or places.type in PART:
             raise TypeError(f"{what} are an array of integers of one dimension")
@@ -365,7 +365,7 @@ class Gpu(Backend):
         return self._beside_in_order(ids, t, "ids")
 
     def greatest_id(self, ids: Operand) -> int:
-        """The greatest id, or -1. The shape of results hangs on it, so this is waited for."""
+        """Returns the greatest id, or -1. It waits for the GPU, as the shape of results depends on that id."""
         if ids.shape[0] == 0:
             return -1
         greatest = self.to_host(self.launch_whole(problem(("max",), ids.type), ids, ids.array)[0])
@@ -382,8 +382,8 @@ class Gpu(Backend):
 
     def _by_parts(self, p: _core.Problem, t: Operand, axis: int, count: int, parts: tuple[Any, ...], mask: Operand | None,
                   is_filled: bool = False) -> list[Any]:
-        """Segments or groups along an axis; the mask is of one dimension, that of the axis. `is_filled`: an index of nothing is
-        no error."""
+        """Reduces segments or groups along an axis; the mask is of one dimension, that of the axis. `is_filled`: nothing is
+        checked, as results of no elements are filled in later."""
         token = pending.set(None if is_filled else pending.get())
         try:
             lengths = (*t.shape[:axis], count, *t.shape[axis + 1:])
@@ -405,7 +405,7 @@ class Gpu(Backend):
             if op in NO_IDENTITY:
                 name = self.name(result)
                 other = np.zeros((), DTYPE[kind]) if fill is None else fill_element(fill, op, kind)
-                if name[0] == "u":  # (which not every library chooses from)
+                if name[0] == "u":  # (not every library's where() takes unsigned integers)
                     signed = self.where(has, self.view(result, name[1:]), other.view(name[1:]).item())
                     result = self.view(signed, name)
                 else:
@@ -442,8 +442,8 @@ class Torch(Gpu):
         self.torch.cuda.current_stream(number).synchronize()
 
     def results(self, count: int, shape: Strides, room: int, name: str, number: int) -> tuple[list[Any], int]:
-        """Tensors of a shape, in `room` bytes each, and the first one's address. One that is written later is no news to
-        what autograd has kept of another: each counts its own versions."""
+        """Returns tensors of a shape, in `room` bytes each, and the first one's address. Each has its own version counter:
+        autograd, which may have saved one, does not object if another is written."""
         each, most = math.prod(shape), room // DTYPE[KINDS[name]].itemsize
         is_inference = self.torch.is_inference_mode_enabled()
         with self.torch.inference_mode(False) if is_inference else contextlib.nullcontext():
@@ -454,7 +454,7 @@ class Torch(Gpu):
             return [result.data for result in memory[:, :each].reshape(count, *shape).unbind()], self.address(memory)
 
     def maker_of_empty(self, shape: Strides, name: str, number: int) -> Callable[[], Any]:
-        """What makes an empty tensor, in less time than empty() takes."""
+        """Returns a function that makes an empty tensor, in less time than empty() takes."""
         strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
         return functools.partial(self.empty((1,), name, number).new_empty_strided, shape, strides)
 

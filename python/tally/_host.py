@@ -24,8 +24,8 @@ from ._backend import Backend, products
 Array = np.ndarray[Any, Any]
 BLOCK = 1 << 21
 _BETWEEN_REPORTS = 1 << 23  # elements that are reduced between two reports of progress
-_MANY_GROUPS = 1 << 20  # from which on, where elements are few, only groups that occur take the engine's memory
-_FEW_GROUPS = 1024  # whose states take elements block by block in little longer than a call for all of them takes
+_MANY_GROUPS = 1 << 20  # of more groups than this, if elements are few, the engine gets only those that occur
+_FEW_GROUPS = 1024  # up to so many groups, feeding block by block takes little longer than one call for all elements
 
 
 # ---- Arrays ----------------------------------------------------------------------------------------------------------
@@ -55,13 +55,13 @@ def is_in_order(array: Array) -> bool:
 
 
 def in_order(array: Array) -> Array:
-    """Ids, or a mask, as the engine reads them."""
+    """Returns ids or a mask as the engine reads them: contiguous, and in native byte order."""
     return contiguous(array, array.dtype.newbyteorder("="))
 
 
 def chunks(array: Array, most: int, depth: int = -1) -> Iterator[tuple[Any, ...]]:
-    """Indices of parts of at most `most` elements, which in their order are the array's C order; or of larger ones, so that only
-    the first `depth` dimensions are cut (-1: any). Dimensions of length 1 are never cut."""
+    """Yields the indices of parts of at most `most` elements, in C order. Parts are larger if cutting only the first `depth`
+    dimensions (-1: all) makes no smaller ones. Dimensions of length 1 are never cut."""
     if array.size <= most or array.ndim == 0 or depth == 0:
         yield ()
         return
@@ -87,7 +87,7 @@ def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def store(out: Array, what: tuple[str, str], value: Any) -> None:
-    """Puts a number into a result; a bf16 as its bits, an index that there is not as -1."""
+    """Puts a number into a result; a bf16 as its bits, the index of no elements as -1."""
     op, kind = what
     if value is None and op in ("argmin", "argmax"):
         out.view(np.int64)[...] = -1
@@ -100,7 +100,7 @@ def store(out: Array, what: tuple[str, str], value: Any) -> None:
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any], make: Callable[..., Array] = np.empty) -> Array:
-    """An array for results; where there is no memory for it, with words that say what for."""
+    """Makes an array for results; a MemoryError says how many results there are, and how much they need."""
     try:
         return make(shape, dtype)
     except (MemoryError, ValueError):
@@ -109,7 +109,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], make: Callable[..., Arra
 
 
 def _full(shape: tuple[int, ...], value: Any) -> Array:
-    """An array of one number; of zeros only what is written takes memory. (In pieces, between which Ctrl-C is heard.)"""
+    """An array of one number; of zeros only what is written takes memory. (It is filled in pieces: Ctrl-C works in between.)"""
     number = np.asarray(value)
     if not any(number.tobytes()):
         return empty(shape, number.dtype, np.zeros)
@@ -145,7 +145,7 @@ class _Progress:
 
 def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes: tuple[int, ...], outs: tuple[Array, ...],
            device: str | None, way: str = "", is_swapped: bool = False, means: Array | None = None) -> None:
-    """The values of elements that the engine can read. `way`: how complex elements become real ones (as_reals())."""
+    """Reduces elements that the engine can read, to `outs`. `way`: how complex elements become real ones (as_reals())."""
     if way:
         (x, y, mask), axes = as_reals(way, (x, y, mask), axes, is_swapped)
     if len(axes) == x.ndim and mask is means is None and x.flags.c_contiguous and (y is None or y.flags.c_contiguous):
@@ -158,8 +158,8 @@ def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes
 
 def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjugated: tuple[bool, bool], initial: Any, way: str,
                is_swapped: bool, is_direct: bool, outs: tuple[Array, ...]) -> None:
-    """Reduces as rows, each of the elements of one result, block by block; or a longer row alone, by a state. `is_direct`: the
-    engine reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
+    """Reduces block by block. A block has rows, each of the elements of one result; a longer row is fed to a state. `is_direct`:
+    the engine reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
     dtype, axes, most = DTYPE[t.type], call.axes, BLOCK // DTYPE[t.type].itemsize
     x, y, mask = rows_of(arrays[0], axes), *(None if a is None else rows_of(a, axes) for a in arrays[1:])
     kept, length = x.ndim - len(axes), math.prod([arrays[0].shape[d] for d in axes])
@@ -290,7 +290,7 @@ class Host(Backend):
     """The backend of arrays in the host's memory."""
 
     def check_out(self, out: Any, t: Operand) -> tuple[Array | None, str | None]:
-        """The array that out= is, or a tuple of it, and its type; None for none."""
+        """Returns out=, an array or a tuple of one, as an array, and its type; None for None."""
         if isinstance(out, tuple) and len(out) == 1:
             (out,) = out
         if out is None:
@@ -313,7 +313,7 @@ class Host(Backend):
     how_to_convert = ""
 
     def check_held(self, kind: str, *both: Operand) -> None:
-        """(Integers are looked at when they are read.)"""
+        """Does nothing: integers are checked when they are read."""
 
     def doubles(self, t: Operand, shape: tuple[int, ...], kind: str) -> Array:
         """mean= as doubles, or complex numbers of doubles, of a shape."""
@@ -324,8 +324,8 @@ class Host(Backend):
     def along(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None,
               is_swapped: bool = False, into: Array | None = None) -> tuple[Array, ...]:
         """The values of a problem, in arrays whose reduced axes have length 1. `y`: the second array of a dot product, of t's
-        shape; `is_swapped`: the real parts of t's elements meet the imaginary ones of y's. `into`: the array for the only
-        value."""
+        shape; `is_swapped`: the real parts of t's elements are multiplied by the imaginary ones of y's, and the reverse.
+        `into`: the array for the only value."""
         x, other, axes, what = t.array, None if y is None else y.array, call.axes, values_of(p)
         mask = None if call.mask is None else call.mask.array
         way = way_of(what[0][0]) if t.type in PART else ""
@@ -338,7 +338,7 @@ class Host(Backend):
         if initial is not None and t.type == "bf16":
             raise TypeError("a bfloat16 array has no initial value")
         if initial is not None and t.type != "bool" and what[0][0] in CHOICES:
-            # Of values that are elements themselves the initial one can come last: one more row for each result.
+            # The results are elements themselves: the initial value is combined with them at the end, as another row.
             rest = self.along(p, t, call)[0]
             rows, last = np.empty((2, rest.size), rest.dtype), np.empty((1, rest.size), rest.dtype)
             rows[0], rows[1] = initial, rest.ravel()
@@ -367,8 +367,8 @@ class Host(Backend):
         return arrays
 
     def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
-        """The only value of a problem, as the caller sees it. That array, or out=, is written where the results lie if it can
-        be, else in blocks. (What cannot be written to so is left to deliver(), which says why it cannot.)"""
+        """The only value of a problem, as the caller sees it. The results are written straight to that array, or to out=, if its
+        type is theirs, else converted in blocks. (An out= that cannot be written so is left to deliver().)"""
         ((op, raw),) = values_of(p)
         of_parts = t.type in PART and op in OF_PARTS
         kind = complex_of(raw) if of_parts else shown_type(op, raw, t.type)
@@ -499,7 +499,7 @@ class Host(Backend):
 
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
-            orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (all elements at once are sorted for these)
+            orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (a call for all elements sorts them for these)
             if is_sorted or count > _FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
                 return False
             groups = _core.Groups(p, count)
@@ -519,7 +519,7 @@ class Host(Backend):
 
     def _few_of_many_groups(self, p: _core.Problem, t: Operand, axis: int, numbers: Array, count: int, mask: Array | None,
                             skip_outside: bool, is_sorted: bool, fill: Any, call: Call) -> list[Any]:
-        """The same, where few groups occur: only these are reduced, and one of no elements, whose value all others have."""
+        """Does groups() where few groups occur: reduces only these, and one of no elements, whose value all others get."""
         inside = (numbers >= 0) & (numbers < count)
         outside = ~inside if mask is None else ~inside & mask
         if not skip_outside and outside.any():
@@ -549,7 +549,7 @@ class Host(Backend):
         by row, by blocks where by_blocks(problem, row, results) is true."""
         what = values_of(p)
         if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
-            # Of several values an index of nothing is no error.
+            # (Beside another value, the index of no elements is no error.)
             p = problem((what[0][0], "count"), t.type)
         is_direct = t.is_direct and not (t.type == "bool" and has_other_bytes(t.array))
         shape = (*t.shape[:axis], count, *t.shape[axis + 1:])
@@ -577,7 +577,7 @@ _LEAF = 1 << 16  # elements that are multiplied at once: a whole subtree, as it 
 
 
 def _joined(parts: Iterator[Array], size: int) -> Iterator[Array]:
-    """The elements of some arrays in arrays of `size` elements, and a last one of those that are left."""
+    """Yields the elements of some arrays in arrays of `size` elements, the last one of those that are left."""
     rest: list[Array] = []
     count = 0
     for part in parts:
@@ -611,9 +611,9 @@ def _product(x: Array) -> Array:
 
 
 def _segments_by_blocks(p: _core.Problem, t: Operand, offsets: Any, outs: tuple[Array, ...], device: str | None) -> bool:
-    """The segments of a row that does not lie in order, of which blocks are copied: as many segments as a block has room for,
-    or a part of one that has none. Returns False where offsets are wrong, or a value cannot be had: who reduces a copy of
-    the row will say which."""
+    """Reduces the segments of a row that the engine cannot read, by copies: as many segments as a block has room for, or one longer
+    segment alone. Returns False where offsets are wrong, or a value does not exist: the caller then reduces a copy of the
+    whole row, and that raises the error."""
     row, dtype = t.array, DTYPE[t.type]
     if isinstance(offsets, int):
         offsets = np.arange(offsets + 1, dtype=np.int64) * (row.size // offsets)
@@ -638,7 +638,8 @@ def _segments_by_blocks(p: _core.Problem, t: Operand, offsets: Any, outs: tuple[
 
 def groups_by_blocks(groups: _core.Groups, row: Array, kind: str, mask: Array | None, parts: tuple[Any, ...],
                      device: str | None) -> None:
-    """Adds the elements of a row to groups; of what does not lie in order blocks are copied. `parts`: as of Problem.shaped()."""
+    """Adds the elements of a row to groups, block by block. Blocks that the engine cannot read are copied. `parts`: as for
+    Problem.shaped()."""
     cut, numbers, *more = parts
     most = BLOCK // DTYPE[kind].itemsize
     for at in range(0, row.size, most):

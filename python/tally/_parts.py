@@ -40,7 +40,7 @@ def names_of(op: Any) -> tuple[str, ...]:
 
 
 def gather(op: Any, *values: Any) -> Any:
-    """One value as it is; several as what they are together."""
+    """Returns one value as it is; several as a MinMax, a Description or a tuple."""
     if len(values) == 1:
         return values[0]
     names = () if isinstance(op, Operator) else names_of(op)
@@ -101,7 +101,7 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
 
 
 def _parts_of(op: Any, x: Any, axis: Any, dtype: Any, ddof: Any, device: str | None) -> tuple[Any, int, _core.Problem, Call]:
-    """An array, the axis that is cut, and what is asked of its parts."""
+    """Returns an array, the axis that is cut, and the problem and the Call for its parts."""
     t = as_array(x, device)
     (a,) = axes_of(operator.index(axis), len(t.shape)) or (0,)
     if not t.shape:

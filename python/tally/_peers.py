@@ -1,7 +1,7 @@
 """Arrays that are added up over GPUs of one machine, which read and write each other's memory: no message is sent.
 
-PyTorch's symmetric memory gives each rank a room that all ranks reach: a mailbox (tally.h, tally_enqueue_shared()), a stretch
-of terms, and a stretch of sums. An array goes through the room stretch by stretch, on the current stream.
+PyTorch's symmetric memory gives each rank a room, a buffer that all ranks reach: a mailbox (tally.h, tally_enqueue_shared()), a
+stretch of terms, and a stretch of sums. An array goes through the room stretch by stretch, on the current stream.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Peers:
         outcomes = torch.zeros((x.numel() // most + 1, 2), dtype=torch.int64, device=x.device)
         queue = torch.cuda.current_stream(x.device).cuda_stream
         terms, sums = (self.mailbox_bytes + i * _STRETCH for i in (0, 1))
-        same = zlib.crc32(f"{kind} {x.numel()} {divisor}".encode())  # ranks that mean different arrays have another number
+        same = zlib.crc32(f"{kind} {x.numel()} {divisor}".encode())  # ranks that mean different arrays have different numbers
         for outcome, first in enumerate(range(0, x.numel(), most)):
             stretch = x[first:first + most]
             size = stretch.numel() * x.element_size()
@@ -74,7 +74,7 @@ def _make(group: Any, device: Any) -> Peers | None:
 
 
 def _told(group: Any, word: Any) -> list[Any]:
-    """What each rank says."""
+    """Returns the words of all ranks, in the order of ranks."""
     words = [None] * dist.get_world_size(group)
     dist.all_gather_object(words, word, group=group)
     return words

@@ -3,11 +3,11 @@
 Here arguments get their meaning (_arguments.py has the rules), and a problem is made of them. A backend reduces: Host
 (_host.py), or Torch or CuPy (_gpu.py). Each has
 
-    beside, mask, means        a further array; what where= and mean= are to it (_backend.py)
-    check_out, check_held      what out= is; whether a type holds an array's integers
+    beside, mask, means        a further array; where= and mean= as its arrays (_backend.py)
+    check_out, check_held      out= and its type; refuses integers that a type does not hold
     along                      the values of a problem along axes
     one, several, deliver      these as the caller sees them, in out= if that is given
-    from_parts, complex_product    what is made of several sums
+    from_parts, complex_product    complex numbers of two parts; their products
     offsets, segments, ids, greatest_id, groups    reductions by part
 
 and arrays are Operands (_arrays.py), which have a type, a shape, and other views of themselves.
@@ -49,7 +49,7 @@ def check_keepdims(keepdims: Any) -> None:
 def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,
                where: Any = None, ddof: float = 0.0, mean: Any = None, fast: bool = False, device: str | None = None,
                progress: bool = False) -> Any:
-    """The only value of an operator by name. Warnings are of the caller's caller's caller."""
+    """The only value of an operator by name. Warnings point at the line three calls up, the user's."""
     t = as_array(x, device)
     backend, element, shape = backend_of(t), t.type, t.shape
     axes = axes_of(axis, len(shape))
@@ -90,7 +90,7 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
 
 def _has_few_chosen(value: Any, mask: Any, axes: tuple[int, ...], ddof: float) -> bool:
     """Return whether some result has no more than `ddof` elements under a mask of the host's. They are counted only if some result is
-    NaN. (Nobody waits for a GPU's.)"""
+    NaN. (A GPU's mask is not waited for.)"""
     if mask.backend is not None:
         return False
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fc" and not np.isnan(value).any():
@@ -99,7 +99,7 @@ def _has_few_chosen(value: Any, mask: Any, axes: tuple[int, ...], ddof: float) -
 
 
 def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: bool, ddof: float) -> Any:
-    """A value of complex elements. What an operator needs of them, _arguments.OF_PARTS and OF_TWO say."""
+    """A value of complex elements. _arguments.OF_PARTS and OF_TWO say how operators read them."""
     backend, part = backend_of(t), PART[t.type]
     if op in ("any", "all", "nonzero"):
         return backend.one(problem((op,), "bool"), t.as_type("bool"), call)
@@ -122,7 +122,7 @@ def _complex(op: str, t: Any, call: Call, kind: str | None, initial: Any, fast: 
 
 
 def reduce_several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, device: str | None, gather: Callable[..., Any]) -> Any:
-    """The values of operators that have none without elements, gathered."""
+    """Returns the values of operators that need elements (minmax, describe), gathered."""
     t = as_array(x, device)
     shape = t.shape
     axes = axes_of(axis, len(shape))
@@ -163,8 +163,8 @@ def _broadcast(x: Operand, y: Operand) -> tuple[Operand, Operand]:
 
 
 def _products(a: Any, b: Any, layout: _Layout, dtype: Any, out: Any, is_conjugated: bool, device: str | None) -> Any:
-    """Sums of products along the last axis of two arrays, as layout(a, b) has them, of one shape. `is_conjugated`: complex
-    elements of the first one are."""
+    """Sums of products along the last axis of two arrays, which layout(a, b) brings to one shape. `is_conjugated`: complex
+    elements of the first array are conjugated."""
     backend, element = backend_of(a), a.type
     if a.wrap is wrap_numpy:
         a = a._replace(wrap=b.wrap)

@@ -1,5 +1,5 @@
-"""Reductions of GPU arrays that are prepared once and launched again and again: how one is asked for, results that wait for it,
-and the cache of calls, from which ext/call_cache.c launches a call like an earlier one without any Python code.
+"""Reductions of GPU arrays that are prepared once and launched again and again: how they are prepared, results that are allocated
+in advance, and the cache of calls, from which ext/call_cache.c launches a call like an earlier one without any Python code.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ._arrays import DTYPE, FLOATS, MOST_DIMS, PART, Layouts, Operand, layouts
 from ._checks import RESULT, pending
 
 _NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
-#: Operators on floats for which one row of so many bytes takes less time than a whole array: a block reduces it, and rounds.
+#: Operators on floats for which one row of _ROW_BYTES takes less time than a whole array: one block reduces and rounds it.
 _QUICK_AS_ROW = ("mean", "norm2", "var", "std")
 _ROW_BYTES = range(1 << 11, (1 << 16) + 1)
 
 
 @functools.lru_cache(maxsize=1024)
 def plan_whole(p: _core.Problem, element: str, n: int, spec: str) -> tuple[Any, int, tuple[str, ...]]:
-    """How values of a whole array are asked for: what is launched, bytes of workspace, and the values' dtypes."""
+    """Prepares a reduction of a whole array: returns what launch() takes, the bytes of workspace, and the values' dtypes."""
     prepared, size = p.prepare(n, None, None, 0, None, spec, RESULT)[:2]
     return prepared, size, tuple(name_of(shown_type(op, kind, element)) for op, kind in values_of(p))
 
@@ -41,7 +41,8 @@ def prepare_along(p: _core.Problem, spec: str, axes: tuple[int, ...], arrays: La
 
 
 def is_whole(p: _core.Problem, element: str, axes: tuple[int, ...], arrays: Layouts) -> bool:
-    """Return whether there is one result, of elements that lie side by side in an order that will do; and no row is quicker."""
+    """Return whether plan_whole() suits: there is one result, of contiguous elements in an order that the operators allow; and a
+    row is not quicker."""
     x, y, mask = arrays
     if mask is not None or any(n != 1 and d not in axes for d, n in enumerate(x.shape)):
         return False
@@ -72,20 +73,20 @@ class _Prepared(NamedTuple):
 
 
 class _Results:
-    """Results that wait to be written by calls on one stream, each with its address, its workspace and that one's address.
-    Large results are made one at a time, small ones together."""
+    """Tensors that are allocated in advance for results of calls on one stream, each with its address, a workspace and the
+    workspace's address. Large tensors are made one at a time, small ones together."""
 
     def __init__(self, p: _Prepared, stream: int):
         self.p, self.key = p, (p.number, stream)
         self.waiting: list[tuple[Any, int, Any, int]] = []
         self.empty = p.backend.maker_of_empty(p.shape, p.name, p.number)
-        #: How many results are made together: what waits keeps its workspace, so that of a large one there is one.
+        #: How many results are made together: each keeps its workspace alive, so with a large workspace only one.
         self.count = max(1, min(_AT_ONCE, _MOST_ROOM // p.room)) if p.size <= _MOST_WORK else 1
-        #: (A whole array's is a tally_result, which takes more room than the element of a tensor.)
+        #: (The result of a whole array is a tally_result of RESULT bytes, which do not fit a tensor of one element.)
         self.is_alone = p.values == 1 and p.room > RESULT and (self.count == 1 or p.room > _SMALL_ROOM)
 
     def source(self) -> tuple[list[Any] | tuple[Any, int], Callable[[], Any]]:
-        """Where a call finds its result: a list, and what adds to it; or a workspace, and what makes a result."""
+        """Returns `results` and `refill` of _cache_call(): a list and what adds to it; or a workspace and what makes a result."""
         if self.is_alone and self.p.size <= _MOST_WORK:
             return self.workspace(), self.empty
         return self.waiting, self.make_one if self.is_alone else self.make_many
@@ -94,7 +95,7 @@ class _Results:
         """Memory of any content and its address. The calls on a stream follow each other, so they share one workspace."""
         shared, size = _workspaces.get(self.key), self.p.size
         if shared is None or shared[2] < size:
-            if shared is not None and size <= _MOST_WORK:  # calls may keep all that there were: together twice the last one
+            if shared is not None and size <= _MOST_WORK:  # calls may keep older ones: doubled, all have at most twice its bytes
                 size = max(size, min(2 * shared[2], _MOST_WORK))
             work = self.p.backend.empty((size,), "uint8", self.p.number)
             shared = work, self.p.backend.address(work), size
@@ -123,7 +124,7 @@ _MOST_RESULTS = 32
 _MOST_WORK = 1 << 25  # bytes of a shared workspace
 _AT_ONCE = 64  # results that are made together, or fewer: the last of them that is alive keeps them all, ...
 _MOST_ROOM = 1 << 19  # ... which are so many bytes together at most
-_SMALL_ROOM = _MOST_ROOM // 4  # bytes of a result: more than that is made by itself
+_SMALL_ROOM = _MOST_ROOM // 4  # bytes of a result; a larger one is made alone
 
 
 def clear_cache() -> None:

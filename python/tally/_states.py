@@ -50,10 +50,10 @@ def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> A
 
 
 class _Known:
-    """What states and groups have in common: what is asked of which elements, and how it is merged, saved and shown."""
+    """The common part of State and Groups: the operator, its options and the elements' type; merging, saving and showing."""
 
     __slots__ = ("_op", "_kind", "_ddof", "_out", "_known")
-    _known: Any  # the extension's
+    _known: Any  # the extension's State or Groups
 
     def __init__(self, op: Any, dtype: Any, ddof: float, out: Any):
         self._op = op if isinstance(op, Operator) else names_of(op)
@@ -61,7 +61,7 @@ class _Known:
         self._out = None if out is None else kind_of(out)
 
     def _is_over_tree(self) -> bool:
-        """Return whether there are no exact sums: states are merged with their neighbours only, those of groups are only fed."""
+        """Return whether the operator goes over the canonical tree: states merge with neighbours only, and Groups do not merge."""
         return isinstance(self._op, Operator) or ("prod" in self._op and self._kind in FLOATS)
 
     def _label(self) -> str:

@@ -27,14 +27,14 @@ from ._results import MinMax
 
 da: Any = dask.array  # (its own annotations are partly missing)
 
-# Chunks become arrays of saved states, one a result, of Python's bytes, along the axes that are kept.
+# A chunk becomes an array of saved states, which are Python's bytes: one for each of the chunk's results.
 
-#: What needs its neighbours in order, or has no value for every type.
+#: Operators whose states merge only in order; and describe, which has them among its values.
 _ORDERED = ("argmin", "argmax", "describe")
 
 
 def _states(rows_in: Any, axes: tuple[int, ...], state_of: Callable[[Any], _core.State]) -> Any:
-    """Saved states of an array's results: state_of(what each is made of), along axes that then have length 1."""
+    """Returns saved states of an array's results, with reduced axes of length 1. state_of(elements) makes a result's state."""
     rows = rows_of(rows_in, axes)
     states = np.empty(rows.shape[:rows.ndim - len(axes)], object)
     for at in np.ndindex(states.shape):
@@ -209,7 +209,7 @@ _TAKEN = ("x", "op", "axis", "dtype", "keepdims", "ddof", "correction", "ord")
 
 
 def call(name: str, bound: inspect.BoundArguments) -> Any:
-    """What one of tally's functions of one array is of a dask array, lazily."""
+    """Returns the lazy result of tally's function `name` for a dask array; `bound` has the function's arguments."""
     if name in ("argmin", "argmax", "describe", "dot", "vecdot"):
         raise TypeError(f"tally.{name} of a dask array needs x.compute(): its chunks' states are merged with their neighbours only")
     given = bound.arguments

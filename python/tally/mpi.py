@@ -36,7 +36,7 @@ def _first(a: Any, b: Any) -> Any:
 
 
 def _raise_alike(comm: Any, error: BaseException | None) -> None:
-    """Raises on all ranks what the lowest rank that failed has met; it is met after one more message."""
+    """Raises on all ranks the error of the lowest rank that failed, which one more message brings to them."""
     mine = None if error is None else (comm.Get_rank(), type(error).__name__, str(error))
     rank, name, text = comm.allreduce(mine, op=_first)
     kind = getattr(builtins, name, None)
@@ -73,7 +73,7 @@ def _question(state: Any, fast: bool) -> str:
 
 
 def _merge(left: Any, right: Any) -> Any:
-    """The states of neighbours, the lower rank's on the left; what goes wrong goes along instead."""
+    """Merges the states of neighbours, the lower rank's on the left. Returns an error in the state's place: all ranks get it."""
     for each in (left, right):
         if isinstance(each, BaseException):
             return each
@@ -85,7 +85,7 @@ def _merge(left: Any, right: Any) -> Any:
 
 
 def _together(state: Any, comm: Any, error: BaseException | None = None) -> Any:
-    """Merges the ranks' states, after they have agreed. `error` is why this rank has none, over the tree."""
+    """Merges the ranks' states, after they have agreed. `error`: over the tree, why this rank has no state."""
     if isinstance(state, State) and len(words := state.words()) > 0:
         comm.Allreduce(_in_place(), words)
         return state.from_words(words)
@@ -160,7 +160,7 @@ def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype:
 
 
 def _merge_all(x: Any, comm: Any, is_plain: bool) -> Any:
-    """A new state, or states of groups, of all that the ranks' know."""
+    """Returns a new State or Groups of all that the ranks' know."""
     error: BaseException | None = None
     if not is_plain:
         error = TypeError("a state says itself what is asked of it")

@@ -60,7 +60,7 @@ def all_reduce(tensor: Any, *, group: Any = None, divisor: int = 1, messages: bo
 
 
 def _sums(x: Any, kind: str, group: Any, divisor: int, spare: int) -> tuple[int, int, Any]:
-    """(status, rows that are needed if they were too few, sums); the same of the first two on all ranks."""
+    """Returns (status, spare rows that are needed, or 0 if there were enough, sums). The first two are the same on all ranks."""
     n, ranks = x.numel(), dist.get_world_size(group)
     rows = _core.terms_sizes(kind, n, ranks, 0)[5]
     spare = min(spare, rows)

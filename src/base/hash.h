@@ -1,6 +1,5 @@
 /*
- * hash.h - hashes: one ends saved states and saved groups, and tells damaged bytes from sound ones; one finds keys in
- * caches.
+ * hash.h - two hash functions: a checksum of saved states and saved groups, and a hash of cache keys.
  */
 #ifndef TALLY_HASH_H
 #define TALLY_HASH_H
@@ -17,7 +16,8 @@ static inline uint64_t hash(const unsigned char *bytes, size_t size) {
     return h;
 }
 
-/* Returns a hash of a key of whole words: it picks a place in a cache. Every byte counts, padding too. */
+/* Returns the hash of a cache key. `size` is a multiple of 8. Padding bytes are hashed, too, so the caller must clear
+ * them. */
 static inline uint64_t hash_words(const void *key, size_t size) {
     uint64_t h = 0;
     for (size_t at = 0; at + sizeof h <= size; at += sizeof h) {

@@ -2,10 +2,9 @@
  * invariant.h - assertions of what the code relies on: a lock that is held, a range that is valid, a state
  * that is normal.
  *
- * TALLY_ASSERT(condition) ends the program with a line that names the condition and its place where the
- * condition is false. Builds that define TALLY_DEBUG have it; in all others it is nothing, and the
- * condition is compiled but never evaluated. It is for faults of the library's own: what a caller can get
- * wrong is a status code.
+ * If the condition is false, TALLY_ASSERT(condition) ends the program with a line that names the condition and its
+ * place. Builds that define TALLY_DEBUG have it; in all others it is nothing, and the condition is compiled but never
+ * evaluated. It is for faults of the library's own: a caller's mistake gets a status code.
  */
 #ifndef TALLY_INVARIANT_H
 #define TALLY_INVARIANT_H

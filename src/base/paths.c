@@ -24,7 +24,8 @@ static const char *const op_names[] = {TALLY_OPS(OP_NAME)
                                            TALLY_STATISTICS(STATISTIC_NAME)[TALLY_USER] = "user"};
 const struct path_axis path_ops = {1, sizeof op_names / sizeof *op_names, op_names};
 
-/* All tables: the linker brings what PATH_KNOWN() makes side by side. A program may have none. */
+/* The array of all tables: the linker puts the pointers that PATH_KNOWN() defines side by side. A
+ * program may have no tables, so the symbols are weak. */
 extern struct path_table *const __start_tally_paths[] __attribute__((weak, visibility("hidden")));
 extern struct path_table *const __stop_tally_paths[] __attribute__((weak, visibility("hidden")));
 
@@ -41,7 +42,7 @@ static size_t cells_of(const struct path_table *t) {
     return cells;
 }
 
-/* Makes at[] the values of the axes at a cell. */
+/* Sets at[] to the values that the axes have at a cell. */
 static void values_at(const struct path_table *t, size_t cell, unsigned at[PATH_AXES]) {
     for (unsigned k = PATH_AXES; k-- > 0;) {
         at[k] = (unsigned)(cell % axis_values(t, k)) + (t->axis[k] ? t->axis[k]->first : 0);
@@ -67,7 +68,8 @@ void path_take(const struct path_table *t, const unsigned at[PATH_AXES]) {
 
 /* ---- Names --------------------------------------------------------------------------------- */
 
-/* Appends a text to a line of `size` bytes, `used` of which are; returns how many are then. */
+/* Appends a text to the `used` bytes in line[0..size), cut off at size - 1. Returns the new
+ * length. */
 static size_t append(char *line, size_t size, size_t used, const char *text) {
     const size_t length = strlen(text), left = size - 1 - used;
     const size_t more = length < left ? length : left;
@@ -76,7 +78,8 @@ static size_t append(char *line, size_t size, size_t used, const char *text) {
     return used + more;
 }
 
-/* Hands take() the name of each path in turn, and why no call takes it, or "". */
+/* Calls take() for each path in turn, with its name and with the reason why no call takes it, or
+ * "". The tables' rules are asked only if `with_reasons`. */
 static void each_name(void (*take)(void *context, const char *name, const char *reason),
                       void *context, int with_reasons) {
     unsigned at[PATH_AXES];
@@ -117,7 +120,7 @@ static void keep_names(const char *path) {
     if (fclose(out) != 0 || rename(own, path) != 0) unlink(own);
 }
 
-/* FNV-1a, of a name and the zero behind it. */
+/* Continues an FNV-1a hash with a name and the zero behind it. */
 static void hash_name(void *context, const char *name, const char *reason) {
     uint64_t *hash = context;
     (void)reason;
@@ -125,7 +128,8 @@ static void hash_name(void *context, const char *name, const char *reason) {
         *hash = (*hash ^ (unsigned char)name[i]) * 0x100000001b3u;
 }
 
-/* Allocates nothing: a test's own allocator may not be ready before main(). */
+/* Returns the hash of all names. Allocates nothing: a test's own allocator may not be ready before
+ * main(). */
 static uint64_t hash_of_names(void) {
     uint64_t hash = 0xcbf29ce484222325u;
     each_name(hash_name, &hash, 0);

@@ -6,9 +6,9 @@
  *     TALLY_PATH("no memory");                   the path of this place in the code
  *     TALLY_PATH_OF(across_paths, way, op, type);  a cell of a table: one path for each combination of its axes
  *
- * Builds that define TALLY_DEBUG count them; in all others both macros are nothing. A place is known as soon as it is
- * compiled, and a cell as soon as an axis has a value more: so nobody keeps a list. A rule says which cells no call can
- * take, and why.
+ * Builds that define TALLY_DEBUG count them; in all others both macros are nothing. A compiled place registers itself,
+ * and a new value of an axis adds its cells: so nobody keeps a list. A table's rule is a function that says which cells
+ * no call can take, and why.
  *
  * Counts are kept only if the environment variable TALLY_PATHS names a folder. Its file LAYOUT.counts, which all
  * processes map, has a counter for each path, and LAYOUT.names has a line for each. So a process that crashes, forks or
@@ -30,7 +30,7 @@ struct path_axis {
 #define PATH_AXIS(names)                                                                           \
     { 0, sizeof(names) / sizeof *(names), names }
 
-/* Element types; operators, of which TALLY_USER is one. */
+/* The axis of element types, and that of operators, TALLY_USER included. */
 extern const struct path_axis path_types, path_ops;
 
 #define PATH_AXES 4
@@ -38,7 +38,7 @@ extern const struct path_axis path_types, path_ops;
 struct path_table {
     const char *isa;   /* the instruction set or program of a kernel; else NULL */
     const char *place; /* a function, or the title of a table */
-    const char *what;  /* "" where the place says it */
+    const char *what;  /* what happens there; "" if `place` says it */
     const struct path_axis *axis[PATH_AXES]; /* NULL: no more axes */
     const char *reason;                      /* why no call can take it; NULL */
     /* Returns why no call can take the path with these values of the axes, or NULL if one can. */
@@ -50,7 +50,7 @@ struct path_table {
 extern const unsigned path_nowhere[PATH_AXES];
 void path_take(const struct path_table *t, const unsigned at[PATH_AXES]);
 
-/* Makes a table known. */
+/* Registers a table: puts its address into the section that paths.c reads. */
 #define PATH_KNOWN(table)                                                                          \
     static struct path_table *const table##_known __attribute__((used, section("tally_paths"))) =  \
         &(table)

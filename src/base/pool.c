@@ -107,8 +107,8 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-/* Starts the missing threads, as many as the system allows. They block all signals but those of a
- * thread's own memory accesses, which must reach the handler on that thread. */
+/* Starts the missing threads, as many as the system allows. They block all signals but those
+ * that a thread's own instructions raise, which must reach the handler on that thread. */
 static void start_threads(struct pool *p) {
     sigset_t all, before;
     sigfillset(&all);

@@ -27,8 +27,8 @@ int pool_claim(struct pool *p);
 void pool_release(struct pool *p);
 
 /* Runs body(context, task, worker) for every task in [0, tasks), on threads numbered by worker in
- * [0, threads); worker 0 is the caller, who has claimed the pool. Threads that cannot be started are done
- * without.
+ * [0, threads); worker 0 is the caller, who has claimed the pool. If the system refuses to start some threads,
+ * the others run all tasks.
  * Returns 0, or 1 where the caller has been told to stop (stop.h): some tasks have then not been run. */
 int pool_loop(struct pool *p, size_t tasks,
               void (*body)(void *context, size_t task, unsigned worker), void *context);

@@ -75,7 +75,8 @@ struct room scratch_take(struct scratch *s, size_t count, size_t size) {
     return r;
 }
 
-/* Linux's huge page on x86-64. Memory is touched first in a tenth of the time in huge pages. */
+/* The size of Linux's huge pages on x86-64, in bytes. The first access to memory in huge pages takes a tenth of the
+ * time. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /* Returns `bytes` bytes, aligned to a line; of huge pages where two of them or more fit. NULL if there is no memory. */

@@ -25,7 +25,7 @@
 
 /* Arrays begin at multiples of this many bytes, a line of the caches and the widest vector. */
 #define SCRATCH_LINE 64
-/* Most arrays of one layout: those of masked.c, one a value of a problem and a few more. */
+/* The most arrays of one layout. That of masked.c has the most: one for each value of a problem, and a few more. */
 #define SCRATCH_ROOMS 48
 
 /* One array. */
@@ -34,7 +34,7 @@ struct room {
     size_t bytes;
 };
 
-/* A layout. All 0, it measures. */
+/* A layout. If all members are 0, it measures. */
 struct scratch {
     char *memory; /* NULL before scratch_create() */
     size_t used;  /* bytes of the arrays, and of their guards, that were taken so far */
@@ -50,7 +50,7 @@ struct scratch {
 /* Takes an array of `count` elements of `size` bytes each. Its address is NULL while the layout measures. */
 struct room scratch_take(struct scratch *s, size_t count, size_t size);
 
-/* Does the same without an extent. */
+/* Takes an array as scratch_take() does, but returns its address only. */
 static inline void *scratch_array(struct scratch *s, size_t count, size_t size) {
     return scratch_take(s, count, size).at;
 }

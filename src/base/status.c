@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 static _Thread_local char line[512];
-static _Thread_local size_t about;  /* the number of the result that the line is about, */
-static _Thread_local size_t behind; /* and where the words behind it begin; 0: about no result */
+static _Thread_local size_t about;  /* the result that `line` is about, if behind > 0 */
+static _Thread_local size_t behind; /* the index in `line` of the words behind that number, or 0 */
 
 /* Prints behind the line's first `used` bytes, which are there, and makes it one line. */
 static void finish_line(size_t used, const char *format, va_list arguments) {

@@ -10,7 +10,7 @@
 #define INTERVAL INT64_C(10000000)
 
 static _Thread_local struct stop asked;
-static _Thread_local int64_t next; /* when to call it again */
+static _Thread_local int64_t next; /* when to call asked.when() again, on the clock of now() */
 
 static int64_t now(void) {
     struct timespec t;

@@ -1,7 +1,7 @@
 /*
- * stop.h - whether the calling thread's call is to end before it is done: tally_stop_when().
+ * stop.h - tells a long call whether its caller wants it to end early: tally_stop_when().
  *
- * Long loops ask between tasks and pieces, on the thread that made the call; threads of a pool are never asked.
+ * Long loops call stop_asked() between tasks and pieces, on the thread that made the call. Threads of a pool never ask.
  */
 #ifndef TALLY_STOP_H
 #define TALLY_STOP_H
@@ -12,14 +12,14 @@
  * the function at most once in 10 ms, and returns 0 in between, and on a thread without one. */
 int stop_asked(void);
 
-/* Does the same for threads that share work: the one with a function sets `halt`, and all read
- * it. */
+/* Returns whether threads that share work are to stop. The thread with a function of tally_stop_when() sets
+ * `halt`, and all threads read `halt`. */
 static inline int stop_shared(int *halt) {
     if (stop_asked()) __atomic_store_n(halt, 1, __ATOMIC_RELAXED);
     return __atomic_load_n(halt, __ATOMIC_RELAXED);
 }
 
-/* Returns whether this thread has such a function. Work that a stop would leave half done must then
+/* Returns whether this thread has a function of tally_stop_when(). Work that a stop would leave half done must then
  * be done on a copy. */
 int stop_possible(void);
 
@@ -31,7 +31,7 @@ struct stop {
 struct stop stop_pause(void);
 void stop_resume(struct stop stop);
 
-/* Returns TALLY_ESTOPPED, and stores its line. */
+/* Returns TALLY_ESTOPPED, and stores a line for tally_error(). */
 tally_status stop_status(void);
 
 #endif

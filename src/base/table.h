@@ -17,7 +17,7 @@
  *              TREE    exact on integers; over the canonical tree on floats
  *              ORDER   min and max: by value, with -0 below +0, NaN if any element is
  *              BITS    by the bits of an element
- *   TALLY_STATISTICS(X)   X(NAME, name): the others
+ *   TALLY_STATISTICS(X)   X(NAME, name): the other operators but TALLY_USER
  */
 #ifndef TALLY_TABLE_H
 #define TALLY_TABLE_H

@@ -1,5 +1,5 @@
 /*
- * types.h - what the engine asks of element types: kinds, sizes; and a value from its bits.
+ * types.h - kinds and sizes of the element types, and a value from its bits.
  */
 #ifndef TALLY_TYPES_H
 #define TALLY_TYPES_H
@@ -35,11 +35,11 @@ static inline unsigned type_bits(tally_type type) {
 static inline size_t type_size(tally_type type) {
     return type_rows[type].bits / 8;
 }
-/* Returns whether it is a float that f32 holds exactly, and that is shorter. */
+/* Returns whether it is a float shorter than f32, which holds all its values exactly. */
 static inline int type_is_short_float(tally_type type) {
     return type_is_float(type) && type_bits(type) < 32;
 }
-/* Returns the type that exact integers come back in. */
+/* Returns the type of exact integer results. */
 static inline tally_type type_wide(tally_type type) {
     return type_is_signed(type) ? TALLY_I64 : TALLY_U64;
 }

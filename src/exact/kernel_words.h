@@ -1,6 +1,6 @@
 /*
- * kernel_words.h - defines, in C, the words that the texts which hosts share with kernels expect (kernels/keys.h,
- * kernels/rounding.h, kernels/number.h and others), and includes the two that most need.
+ * kernel_words.h - C definitions of the types and functions that headers shared by hosts and kernels expect
+ * (kernels/keys.h, kernels/rounding.h, kernels/number.h and others). It includes kernels/keys.h and kernels/rounding.h.
  */
 #ifndef TALLY_KERNEL_WORDS_H
 #define TALLY_KERNEL_WORDS_H

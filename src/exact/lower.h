@@ -17,10 +17,11 @@ tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, 
                            tally_type type);
 /* Returns the square root of a sum of squares. */
 tally_value exact_root(const struct exact_sum *s, tally_type type);
-/* A variance follows from these sums: of real numbers, or of one of the two parts of complex ones. */
+/* The sums that a variance follows from: those of real numbers, or of the real or the imaginary parts of complex
+ * ones. */
 struct exact_moments {
     const struct exact_sum *sum, *squares;
-    const double *mean; /* that it is about; NULL: the elements' own */
+    const double *mean; /* the mean that the variance is about; NULL: the elements' own */
 };
 
 /* Returns the variance of n elements of `parts` parts, 1 or 2, or if `root` the standard deviation. ddof is finite and not

@@ -18,8 +18,8 @@ enum { VAR = TALLY_VAR, STD = TALLY_STD, NORM2 = TALLY_NORM2, SUMSQ = TALLY_SUMS
  * double is rounded by at most 2^-105 of it. */
 #define ROUGH 0x1p-94
 #define LEAST                                                                                      \
-    (-900)       /* exponent of the lowest bit of these digits: every double here is a normal one */
-#define MOST 850 /* exponent above their highest bit */
+    (-900)       /* least exponent of the digits' lowest bit: every double here is a normal one */
+#define MOST 850 /* greatest exponent above the digits' highest bit */
 
 /* A number's magnitude: high + low, exactly or within ROUGH of it. Signs do not matter to a variance. */
 typedef struct near_number {

@@ -14,10 +14,11 @@
 
 #include "kernels/number.h"
 
-/* Return 1 and set *out if doubles decide the value, and else 0: the variance of n > 0 elements, or if `root` its root, from
- * their sum and that of their squares; and the root of a sum of squares. ddof is finite and not negative. */
+/* Computes the variance of n > 0 elements, or if `root` its root, from their exact sum and that of their squares.
+ * Returns 1 and sets *out if doubles decide the value, and else 0. ddof is finite and not negative. */
 int near_variance(const number *sum, const number *squares, u64 n, double ddof, int root,
                   tally_type type, tally_value *out);
+/* Does the same for the square root of a sum of squares. */
 int near_root(const number *squares, tally_type type, tally_value *out);
 
 #endif

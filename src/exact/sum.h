@@ -32,8 +32,8 @@ struct superacc *exact_sum_limbs(struct exact_sum *s);
 void exact_sum_merge(struct exact_sum *s, const struct exact_sum *from);
 /* s = -s: each term with the other sign. A sum of zeros becomes one of +0. */
 void exact_sum_negate(struct exact_sum *s);
-/* s -= from: takes terms away that have been added. Returns whether they can have been: no count falls below 0. If not,
- * s is unchanged. A sum of nothing but zeros is +0 afterwards. */
+/* s -= from: takes away terms that have been added. Returns 0, and leaves s unchanged, if a count would fall below 0:
+ * then they cannot have been added. A sum of nothing but zeros is +0 afterwards. */
 int exact_sum_subtract(struct exact_sum *s, const struct exact_sum *from);
 
 #endif

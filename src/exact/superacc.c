@@ -10,7 +10,7 @@ void superacc_clear(struct superacc *a) {
     a->used = 0;
 }
 
-/* Makes limbs [low, high) touched ones, and all between them and those that were; new ones are 0. */
+/* Extends the range of touched limbs so that it covers [low, high), too. Clears the new limbs. */
 static void touch(struct superacc *a, int low, int high) {
     if (a->low == a->high) {
         a->low = a->high = low;
@@ -58,7 +58,7 @@ void superacc_add(struct superacc *a, __int128 value, int exponent) {
     const int64_t sign = value < 0 ? -1 : 1;
     unsigned __int128 rest = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
 
-    /* The lowest digit holds what the shift leaves of 32 bits; the others follow whole. */
+    /* The lowest digit holds the lowest 32 - shift bits of the value, and each further digit 32 bits. */
     const uint32_t lowest = (uint32_t)rest << shift;
     int64_t digit[5] = {lowest};
     int digits = 1;
@@ -76,7 +76,7 @@ void superacc_merge(struct superacc *a, const struct superacc *b) {
     TALLY_ASSERT(superacc_is_valid(a) && superacc_is_valid(b));
     if (b->low == b->high) return;
     if (a == b || a->used > SUPERACC_USED_MAX - more) {
-        /* The two are one, or have no room for each other: a settled copy of b is neither. */
+        /* a is b, or the bounds of both add up to too much. A normalised copy of b is another object, with used = 1. */
         struct superacc settled = *b;
         superacc_normalise(&settled);
         superacc_normalise(a);

@@ -9,7 +9,7 @@
 _Static_assert(TALLY_EINVAL == 1 && TALLY_ENOMEM == 4, "kernels/terms.h");
 
 #define RANKS_MOST  (1u << 20) /* the most ranks that TERMS_LIMBS limbs have room for */
-#define SMALL_RANKS 16         /* the most ranks with digits of 27 bits in words of 32 */
+#define SMALL_RANKS 16         /* the most ranks with words of 32 bits, and so digits of 27 */
 
 /* Returns the bits of a word: twice an element's, but for elements of 16 bits and many ranks, whose
  * words have 64. */

@@ -1,6 +1,6 @@
 /*
- * absent.c - what stands in for the model and the ladder where they are not built: the model as a
- * machine of which none is here, and the ladder's public calls, which say so.
+ * absent.c - stand-ins for the model and the ladder in builds without them: a machine that has no
+ * devices, and the ladder's public calls, which fail.
  */
 #include "base/status.h"
 #include "tally.h"

@@ -1,5 +1,5 @@
 /*
- * count.c - from what the lanes of a warp did to what the hardware would have to do, and from steps to counts.
+ * count.c - counts what the hardware would have to do for the accesses of a warp, and adds up the counts of steps.
  */
 #include "model/machine.h"
 

@@ -1,5 +1,5 @@
 /*
- * device.c - what hosts call: a device, its memory, a launch.
+ * device.c - the calls of hosts: devices, their memory, launches.
  */
 #include "base/invariant.h"
 #include "model/machine.h"
@@ -12,7 +12,7 @@
 
 _Thread_local struct model_device *model_now;
 
-/* Held by the thread that runs a kernel: the kernels' shared arrays are the program's. */
+/* Held by the thread that runs a kernel: the program has one copy of the kernels' shared arrays. */
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 /* Launches that are suspended while their step callbacks run; changed under the lock. */
 static struct model_device *suspended;
@@ -151,7 +151,7 @@ void model_touched(const model_device *d, const void *memory, bool written, mode
     for (size_t i = 0; i < (r->size + ((size_t)1 << r->shift) - 1) >> r->shift; i++) {
         const uint32_t when[] = {r->cells[i].write, written ? 0 : r->cells[i].read};
         for (unsigned k = 0; k < 2; k++) {
-            if (when[k] < d->launch_epoch) continue; /* 0, too: never */
+            if (when[k] < d->launch_epoch) continue; /* before this launch; 0: never */
             const unsigned block = d->numbers[memory_block_of(d, when[k])];
             if (block >= count) continue;
             model_reach *span = &spans[block];
@@ -164,8 +164,8 @@ void model_touched(const model_device *d, const void *memory, bool written, mode
 
 /* ---- Launch --------------------------------------------------------------------------------- */
 
-/* Called under the lock by the thread that is about to run a kernel: puts aside the shared arrays of the launches
- * that are suspended, as the kernel may overwrite them. False: no memory for that. */
+/* Saves the shared arrays of the launches that are suspended, as the next kernel may overwrite them. Returns false if
+ * there is no memory. The caller holds the lock. */
 static bool put_aside_shared(void) {
     for (struct model_device *s = suspended; s; s = s->next_suspended)
         if (!s->put_aside) {
@@ -200,7 +200,7 @@ static unsigned blocks_of(const model_launch *l) {
     return l->only ? l->only_count : l->grid;
 }
 
-/* Sets which block runs when. */
+/* Sets the order in which blocks run: d->numbers[i] is the number of the i-th. */
 static void number_blocks(model_device *d) {
     const unsigned grid = blocks_of(d->launch), order = d->launch->order;
     uint64_t state = order;

@@ -175,8 +175,8 @@ static const char *memory_name(const struct model_device *d, uintptr_t address) 
     return memory_is_shared(d, address) ? "shared" : "global";
 }
 
-/* Says how far from the nearest buffer an address lies that is in none, or that it runs across a buffer's end or lies in
- * a guard. */
+/* Says where an access lies that is out of bounds: in a guard, across a buffer's end, or how far from the nearest
+ * buffer. */
 static void say_outside(sentence *s, const struct model_device *d, uintptr_t address, size_t size) {
     const region *before = NULL, *after = NULL;
     for (size_t i = 0; i < d->buffer_count; i++)
@@ -220,7 +220,7 @@ static void say_waiting(sentence *s, const struct model_device *d, const model_f
     say_place(s, &f->other);
 }
 
-/* Says which access is out of bounds. One of no bytes is an index of an array of known length. */
+/* Says which access is out of bounds. A size of 0 stands for an index outside an array of known length. */
 static void say_bounds(sentence *s, const struct model_device *d, const model_fault *f) {
     if (f->size == 0) {
         say(s, "lane %u: index %lld", f->here.lane, (long long)f->address);

@@ -1,7 +1,7 @@
 /*
- * fiber.c - the switch itself: by hand on x86-64 and aarch64, through ucontext elsewhere.
+ * fiber.c - the switch between fibers: in assembly on x86-64 and aarch64, through ucontext elsewhere.
  *
- * By hand, a fiber at rest has the registers that calls preserve on top of its stack, and with them the
+ * In assembly, a fiber at rest has the registers that calls preserve on top of its stack, and with them the
  * address at which to go on. A new fiber gets the same, with its entry as that address.
  */
 #include "model/fiber.h"

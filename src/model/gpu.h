@@ -1,5 +1,5 @@
 /*
- * gpu.h - watching the model at work: what the other machines behind struct gpu_api cannot give.
+ * gpu.h - a probe that watches the model at work. Other machines behind struct gpu_api have none.
  */
 #ifndef TALLY_MODEL_GPU_H
 #define TALLY_MODEL_GPU_H

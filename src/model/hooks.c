@@ -1,5 +1,5 @@
 /*
- * hooks.c - what the compiled kernels call.
+ * hooks.c - the functions that compiled kernels call.
  *
  * All of this runs on a lane's own small stack, millions of times: it notes what happens, stops where
  * lanes of a warp are to stay together, and leaves the rest to the scheduler. A hook's return address
@@ -42,7 +42,7 @@ void model_on_block(void) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Called before something is noted: a basic block with ACCESSES_MAX things noted stops here as if a new one
+/* Makes room to note one more access. After ACCESSES_MAX of them in a basic block, the lane stops as if a new block
  * began. */
 static void make_room(struct model_device *d, uintptr_t site) {
     if (d->lane->accesses < ACCESSES_MAX) return;
@@ -110,7 +110,7 @@ ACCESSES(volatile_write, ACCESS_WRITE | ACCESS_RELAXED)
 void model_on_read_range(uintptr_t address, size_t size);
 void model_on_write_range(uintptr_t address, size_t size);
 
-/* Structures are copied a byte at a time: right for the checks, dear in the counts. */
+/* Notes a structure's copy as an access for each byte: the checks are right, but the counts are too high. */
 void model_on_read_range(uintptr_t address, size_t size) {
     for (size_t i = 0; i < size; i++)
         on_access(address + i, 1, ACCESS_READ, SITE);
@@ -254,7 +254,7 @@ void model_meet(unsigned mask) {
 u64 model_vote(unsigned mask, u64 value, unsigned kind);
 unsigned model_active(void);
 
-/* __ballot_sync(), __match_any_sync(), __reduce_add_sync() and their like: `kind` is a model_exchange. */
+/* Does __ballot_sync(), __match_any_sync(), __reduce_add_sync() and their like: `kind` is a model_exchange. */
 u64 model_vote(unsigned mask, u64 value, unsigned kind) {
     return exchange((model_exchange)kind, mask, value, 0, SITE);
 }
@@ -317,7 +317,7 @@ void model_fence(void) {
 
 void model_fence_block(void);
 
-/* __threadfence_block(): it orders nothing between blocks, and a barrier does for the lanes of one. */
+/* Does __threadfence_block(). It orders nothing between blocks. The lanes of one block are ordered by barriers. */
 void model_fence_block(void) {
     model_now->lane->fenced_block = true;
 }
@@ -335,13 +335,13 @@ static void on_atomic(void *p, unsigned size, unsigned swap, uintptr_t site) {
 void model_on_atomic(void *p, unsigned size, uintptr_t site);
 void model_on_swap(void *p, unsigned size, uintptr_t site);
 
-/* For atomics whose code is elsewhere (own_lane.hpp): they follow the call, and no other lane runs in between. */
+/* Notes an atomic whose code follows the call (own_words.hpp): no other lane runs in between. */
 void model_on_atomic(void *p, unsigned size, uintptr_t site) {
     on_atomic(p, size, 0, site);
 }
 
-/* model_on_atomic() for a compare and swap. The lanes of a warp run in step, so that all of them have read before the first
- * one swaps: a swap that fails must be tried again. */
+/* Notes a compare and swap, as model_on_atomic() does. The lane yields first, so that all lanes of the warp have read
+ * before the first one swaps: as on a GPU, a swap may fail and must be tried again. */
 void model_on_swap(void *p, unsigned size, uintptr_t site) {
     model_now->lane->site = site;
     schedule_yield(model_now);

@@ -1,5 +1,5 @@
 /*
- * lane.h - the kernels' words in plain C: what a lane of the model can do.
+ * lane.h - definitions in plain C of the names that kernels use, for the model.
  *
  * A translation unit includes this before the text of a kernel (kernels/dialect.h). The text is compiled
  * by gcc with

@@ -29,9 +29,9 @@ typedef enum access_kind {
 } access_kind;
 
 /*
- * What is remembered of a few neighbouring bytes. Time is counted in epochs: a device's count of
- * steps, over all blocks and launches; where the lanes of a warp meet within a step (__syncwarp()), a new
- * epoch begins, too. As blocks run one after another, an epoch belongs to one block, and epochs before a
+ * A cell of the shadow: the last accesses to a few neighbouring bytes. Time is counted in epochs: a device's count
+ * of steps, over all blocks and launches. A new epoch also begins where the lanes of a warp meet within a step
+ * (__syncwarp()). As blocks run one after another, an epoch belongs to one block, and epochs before a
  * launch's first say nothing about that launch.
  */
 typedef struct cell {
@@ -66,7 +66,7 @@ typedef struct region {
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
 #define STACK   ((size_t)1 << 16) /* bytes of a lane's stack */
-#define STAGGER 512               /* bytes between stacks, so that lanes do not share cache lines */
+#define STAGGER 512 /* bytes by which stacks are shifted, to use all sets of a cache */
 
 /* LANE_BARRIER: waits at __syncthreads(). LANE_SHUFFLE: waits at a shuffle or at __syncwarp(). */
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
@@ -74,8 +74,9 @@ typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } 
 /*
  * A race that may yet turn out to be none. A plain read beside another lane's atomic is a race, unless what was read
  * is only a guess: the lane hands it to a compare and swap at that place, which sees whether it still holds. So a
- * launch that forgives keeps such a race until the lane does that, or the step ends. A lane may also need no try, as in
- * `while (v > old)`: so a read is no race either where other lanes have handed on what they read by the same instruction.
+ * launch that forgives keeps such a race until the lane does that, or the step ends. A lane may also have nothing to
+ * swap, as in `while (v > old)`. So a read is no race either if other lanes have handed on what they read by the same
+ * instruction.
  */
 enum { TRIED_READS = 8 };
 typedef struct model_guess {
@@ -115,13 +116,13 @@ typedef struct model_lane {
         HALF_NONE,
         HALF_WAITS,
         HALF_CAME
-    } half;                   /* it waits where those come, or has come there */
-    unsigned accesses;        /* since then */
-    unsigned applied;         /* applications of the operator since then */
+    } half;            /* it waits where the others may come; or has come to where they wait */
+    unsigned accesses; /* since it last went on */
+    unsigned applied;  /* applications of the operator since it last went on */
     uintptr_t latest, before; /* the last two addresses read since the operator was applied */
     unsigned latest_size;
     bool fenced;         /* a fence since its last plain or volatile write to global memory */
-    bool fenced_block;   /* or a fence of the block only */
+    bool fenced_block;   /* the same of a fence of the block */
     uint32_t last_fence; /* the epoch of its last fence; 0: none */
     uintptr_t atomic,
         atomic_site; /* the location of its last atomic; 0 once a fence has followed */
@@ -130,13 +131,13 @@ typedef struct model_lane {
     uint64_t shuffle_value;
     model_guess guess; /* what it has read and not yet tried by a compare and swap */
     uintptr_t read_address,
-        read_sites[2]; /* of its last plain reads, where both are of one address */
+        read_sites[2]; /* its last plain read; the sites of the last two at that address */
 } model_lane;
 
 /* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
 typedef struct warp_access {
     uint32_t global, shared; /* bit l: lane l accesses such memory */
-    uint32_t applied;        /* bit l: instead of that, lane l applied the operator */
+    uint32_t applied;        /* bit l: lane l applied the operator, and accessed nothing */
     unsigned size;
     unsigned kind;
     uintptr_t site;
@@ -170,7 +171,7 @@ typedef struct handshake {
 struct model_device {
     region *buffers; /* sorted by base */
     size_t buffer_count, buffer_capacity;
-    size_t last_buffer; /* where the last look-up found something */
+    size_t last_buffer; /* the index at which the last look-up found a buffer */
     region *pages;
     size_t page_count, page_capacity, last_page;
 
@@ -188,32 +189,30 @@ struct model_device {
     uintptr_t anchor;  /* sites are kept as distances from here: the kernel's code */
     unsigned block;    /* now running: its place in the order of the launch */
     uint32_t *numbers; /* [place]: its blockIdx */
-    unsigned step;     /* of it */
-    uint32_t epoch;    /* now */
-    uint32_t launch_epoch, block_epoch; /* their first */
+    unsigned step;     /* of the block */
+    uint32_t epoch;    /* the current one */
+    uint32_t launch_epoch, block_epoch; /* the first of the launch and of the running block */
     uint32_t barrier_epoch;             /* the first since the block's last barrier */
     uint32_t warp_epoch;                /* and since the running warp's lanes last met */
     model_span shared[2];               /* where the launch's shared arrays lie */
-    uint32_t *block_epochs;             /* [block]: the first of each */
+    uint32_t *block_epochs;             /* [place]: the first of each block */
     model_warp_step warps[MODEL_WARPS_MAX];
     model_warp_step *warp; /* the one that runs */
     uint64_t stride;       /* see model_step */
     bool strides_differ;
     uint64_t work, work_most; /* of the launch: basic blocks that lanes have run */
-    uint64_t patience, spent; /* basic blocks that a warp may run between two barriers, and has */
+    uint64_t patience, spent; /* basic blocks that a warp may run, and has run, between barriers */
     uint64_t barriers_most;   /* that a block may pass */
-    handshake *releases;      /* by all blocks of the launch, in their order */
+    handshake *releases;      /* atomics by all blocks of the launch, in their order */
     size_t release_count, release_capacity;
-    handshake
-        acquired[8]; /* by the block that runs: its atomics, fenced where a fence has followed */
+    handshake acquired[8]; /* atomics by the block that runs; `fenced` if a fence has followed */
     unsigned acquired_count;
-    bool has_written; /* the block that runs, to global memory and not by atomics */
+    bool has_written; /* the block that runs has written to global memory, other than by atomics */
 
     model_access *trace; /* of the step, where the launch asks for it */
     size_t trace_count, trace_capacity;
     origin *origins;
-    uintptr_t
-        guesses[4]; /* where symbols are missing: where the launch's shared arrays seem to start */
+    uintptr_t guesses[4]; /* starts of the launch's shared arrays, guessed without symbols */
     unsigned guess_count;
 
     model_counts counts; /* of the launch */
@@ -233,7 +232,7 @@ struct model_device {
     model_fault noted;    /* the first that the launch forgave */
     model_fault unfenced; /* the first read that only a barrier orders behind the block's atomic */
     model_fault
-        untried;       /* the first guess that was not tried, by an instruction whose others were */
+        untried; /* the first guess that was not tried, by an instruction that has others which were */
     model_fault stray; /* the first shuffle that got a value from a lane that takes no part in it */
     char error[640];
 };
@@ -275,7 +274,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
                   uintptr_t site);
 /* Returns how many bytes of the buffer at `base` the last launch has read. */
 size_t memory_bytes_read(const struct model_device *d, uintptr_t base);
-/* To be called as a step ends: guesses that their lanes have not tried are races. */
+/* Reports, as a step ends, the guesses that their lanes have not tried: they are races. */
 void memory_settle_guesses(struct model_device *d);
 
 /* ---- device.c, count.c, schedule.c, fault.c ------------------------------------------------- */

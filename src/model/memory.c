@@ -9,8 +9,8 @@
  *   unwritten   what it reads has been written: in shared memory, by this block
  *   race        the thread that accessed the word before is ordered before this access, unless both read or
  *               both are atomic or volatile, or the one that is not is a guess (machine.h)
- *   order       the same of two volatile accesses, where the writer's block has announced its own by an
- *               atomic, and no fence stands before that
+ *   order       if a volatile access meets another block's volatile write, which that block has announced by an
+ *               atomic, a fence stands before the atomic
  *
  * Ordered before an access are: what the same lane did before; what any lane of the block did before the last
  * barrier, or a lane of the same warp before the warp's last __syncwarp(); earlier launches. And what another
@@ -30,7 +30,7 @@
 #define PADDING 256 /* bytes before and after a buffer that no code may touch; and its alignment */
 #define GAP                                                                                        \
     ((size_t)48                                                                                    \
-     << 10) /* more of them behind it, so that what goes too far is still told as this one's */
+     << 10) /* more such bytes behind a buffer: an access far past the end is still told as this buffer's */
 
 /* The linker's names for the ends of the kernels' __shared__ arrays. */
 extern char __start_model_shared[] __attribute__((weak, visibility("hidden")));
@@ -148,7 +148,7 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out) {
         return MODEL_ENOMEM;
     }
     r.base = ((uintptr_t)r.allocation + 2 * PADDING - 1) & ~(uintptr_t)(PADDING - 1);
-    memset((void *)r.base, 0xa5, bytes); /* what is not written is no useful number */
+    memset((void *)r.base, 0xa5, bytes); /* unwritten memory holds no useful number */
 
     insert(d, r);
     *out = (void *)r.base;
@@ -326,8 +326,8 @@ static struct passing passed_on(const struct model_device *d, uint32_t epoch, un
     return best;
 }
 
-/* Returns whether that orders it before an access of the running lane. A volatile access is not held back by a cache
- * and needs no fence behind the reader's atomic. */
+/* Returns whether a pair of atomics orders what `lane` did in `epoch` before an access of the running lane. A volatile
+ * access is not held back by a cache and needs no fence behind the reader's atomic. */
 static bool is_ordered(const struct model_device *d, uint32_t epoch, unsigned lane, bool relaxed) {
     const struct passing p = passed_on(d, epoch, lane);
     return p.released && (p.acquired || relaxed);
@@ -360,8 +360,8 @@ static void note_tried(struct model_device *d, uintptr_t site) {
     if (d->tried_count < TRIED_READS && !is_tried(d, site)) d->tried[d->tried_count++] = site;
 }
 
-/* Turns a race into a guess of the lane that read plainly; returns false if that is not the
- * case. */
+/* Turns a race into a guess of the lane that read plainly; returns false if the race is no
+ * guess. */
 static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                      uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
     const bool reads_plainly = kind == ACCESS_READ && by_writes && (by & CELL_RELAXED);
@@ -433,15 +433,16 @@ static bool overtakes(const struct model_device *d, uint32_t epoch, unsigned by,
     return p.given && !p.released;
 }
 
-/* Returns whether the block comes too early to what another has passed on by nothing but the missing fence behind its
- * atomic: a barrier stands there, and neither it nor a cache has an old value. */
+/* Returns whether an access is unordered only because the reader's block has no fence behind its atomic. A barrier
+ * stands there instead, and the block has not read the place before the atomic, so that no cache has an old value. */
 static bool lacks_only_a_fence(const struct model_device *d, const struct passing *p,
                                const cell *c) {
     const bool was_read = c->read >= d->block_epoch && c->read <= (p->taken ? p->taken->epoch : 0);
     return d->launch->forgives && p->released && p->barred && !was_read;
 }
 
-/* c: the cell, before this access is noted in it. */
+/* Handles an access that nothing orders behind the cell's last write, if `by_writes`, or its last read. Returns whether
+ * the lane may go on. The access is not yet noted in the cell. */
 static bool race(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                  uintptr_t site, const cell *c, bool by_writes) {
     const uint32_t epoch = by_writes ? c->write : c->read;
@@ -470,7 +471,8 @@ static bool race(struct model_device *d, uintptr_t address, unsigned size, unsig
     return true;
 }
 
-/* Returns the buffer that holds all bytes of an access, once the launch's owner has put one there. */
+/* Asks the launch's owner for a buffer at an address. Returns the buffer if it holds all bytes of the access, else
+ * NULL. */
 static region *absent_buffer(struct model_device *d, uintptr_t address, unsigned size) {
     const model_launch *l = d->launch;
     return l->on_absent && l->on_absent(l->owner, address) ? memory_buffer_at(d, address, size)

@@ -26,7 +26,7 @@
 #define MODEL_WARP       32u   /* lanes of a warp */
 #define MODEL_BLOCK_MAX  1024u /* lanes of a block, at most */
 #define MODEL_WARPS_MAX  (MODEL_BLOCK_MAX / MODEL_WARP)
-#define MODEL_PROCESSORS 8u   /* what a host that sizes its grid to the device is told */
+#define MODEL_PROCESSORS 8u   /* multiprocessors, for hosts that size a grid to the device */
 #define MODEL_LINE       128u /* bytes of a line of global memory */
 #define MODEL_BANKS      32u  /* of shared memory, 4 bytes wide */
 
@@ -51,7 +51,7 @@ typedef struct model_place model_place;
 model_status model_open(model_device **out);
 void model_close(model_device *device); /* NULL is allowed; frees all its memory */
 
-/* One line on what the device's last failed call ran into; "" if none did. */
+/* Returns one line about the device's last call that failed; "" if none has. */
 const char *model_error(const model_device *device);
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -86,8 +86,9 @@ typedef struct model_reach {
 } model_reach;
 
 /* Finds what each block of the device's last launch wrote or, unless `written`, read or wrote of an allocation:
- * spans[b] of block b, for each b < count. Of several blocks that read one place the last counts, and so of several
- * that wrote there. Takes time in proportion to count and to the allocation's size. */
+ * spans[b] of block b, for each b < count. Of several blocks that wrote one place the last counts. Of several that read
+ * one place the first counts, unless a later one's read is ordered behind it. Takes time in proportion to count and to
+ * the allocation's size. */
 void model_touched(const model_device *device, const void *memory, bool written, model_reach *spans,
                    unsigned count);
 
@@ -132,7 +133,7 @@ typedef struct model_counts {
 /* Adds `more` to `counts`, as if its launches had come after. */
 void model_counts_add(model_counts *counts, const model_counts *more);
 
-/* What one warp did in one step. */
+/* The counts of one warp in one step. */
 typedef struct model_warp_step {
     uint32_t lanes; /* bit l: lane l applied the operator */
     uint32_t operations, rounds, divergent;
@@ -160,17 +161,16 @@ typedef struct model_access {
     unsigned size; /* bytes that each lane accesses; 0: no memory */
     const void
         *array; /* global: the start of the buffer; shared: of the array, as far as it is known */
-    const char
-        *name; /* of the shared array; "" where the program has no symbols. Lives as the device. */
+    const char *name; /* of the shared array; "" if there are no symbols. Freed with the device. */
     uint64_t place
         [MODEL_WARP]; /* bytes from the start of `array`; MODEL_EXCHANGE: the lane that gives */
     uint64_t given[MODEL_WARP]; /* MODEL_EXCHANGE: what the lane itself gave */
     uint64_t value
-        [MODEL_WARP]; /* bits: what was read, or got by an exchange; what stood there at the end of
-                                   the step, of a write; the first 8 bytes of more */
+        [MODEL_WARP]; /* the bits that were read, or got by an exchange; of a write those in memory at
+                                   the end of the step. Of more than 8 bytes the first 8 */
     uint32_t transactions, fewest_transactions, bank_conflicts;
     const char *
-        file; /* the source line that does it; "" and 0 where that is not known. Lives as the device. */
+        file; /* the source line that does it; "" and 0 if that is not known. Freed with the device. */
     unsigned line;
 } model_access;
 
@@ -198,7 +198,8 @@ typedef struct model_launch {
     unsigned grid, block;   /* blocks of the grid, 1 up; lanes of a block, 1 to MODEL_BLOCK_MAX */
     unsigned width, height; /* of a block of two or three dimensions; 0: it has one */
     unsigned
-        order; /* of the blocks, and of the warps of a block: 0 ascending, 1 descending, else random by this */
+        order; /* of the blocks: 0 ascending, 1 descending, else a random order that this number draws.
+                  The warps of a block: 0 ascending, else descending */
     const uint32_t
         *only; /* NULL: all blocks; else these run, `only_count` of them, in this order */
     unsigned only_count;
@@ -223,15 +224,16 @@ typedef struct model_launch {
  * written. What was counted is added to *counts if that is not NULL, also after a fault. */
 model_status model_run(model_device *device, const model_launch *launch, model_counts *counts);
 
-/* The function that a kernel which is loaded at run time calls by this name (own_lane.hpp); NULL where there is none. */
+/* Returns the function that a kernel which is loaded at run time calls by this name (own_lane.hpp); NULL if there is
+ * none. */
 void *model_hook(const char *name);
 
 /* Finds the source line of an address in the program, or in an object that was loaded before the first line
  * was asked for; place->line is 0 where it is not known. */
 void model_find_line(model_place *place);
 
-/* A warp may execute so many basic blocks between two barriers, and a block pass so many barriers; 2^26 of each unless
- * set. */
+/* Limits how many basic blocks a warp may execute between two barriers, and how many barriers a block may pass. Both
+ * are 2^26 unless set. */
 void model_set_patience(model_device *device, uint64_t blocks, uint64_t barriers);
 
 /* ---- What is wrong with a kernel -------------------------------------------------------------- */
@@ -265,27 +267,27 @@ typedef struct model_fault {
     model_place here;    /* who ran into it: the second of the two in a race */
     model_place other;   /* race: the first; barrier, shuffle: a lane that is elsewhere */
     model_place between; /* order: the atomic beside which the fence is missing */
-    int fence; /* order: which is missing: 0 before the writer's atomic, 1 there, where a fence of the block stands,
-                  2 behind the reader's */
+    int fence; /* order: the missing fence. 0: before the writer's atomic. 1: there, but there is a fence of the block.
+                  2: behind the reader's atomic */
     uint64_t address; /* of the access; or the index that is outside an array; stray: the mask */
     unsigned size;    /* of the access, in bytes; 0 for an index */
     char text[512];   /* all of it in one line */
 } model_fault;
 
-/* The first fault that the device's last launch forgave; its kind is MODEL_FAULT_NONE if there was none. */
+/* Returns the first fault that the device's last launch forgave; its kind is MODEL_FAULT_NONE if there was none. */
 const model_fault *model_noted_fault(const model_device *device);
 
-/* The first read of the device's last launch whose block has no fence behind the atomic that announced the value, but a
- * barrier, and has not read the place before. The standard asks for the fence; no cache has an old value. A launch that
- * forgives takes it for ordered. */
+/* Returns the first read of the device's last launch whose block has no fence behind the atomic that announced the
+ * value, but a barrier, and has not read the place before. The standard asks for the fence; no cache has an old value.
+ * A launch that forgives takes it for ordered. */
 const model_fault *model_unfenced_read(const model_device *device);
 
-/* The first shuffle of the device's last launch that took a value from a lane that takes no part. It is no fault
- * where that value is not used. */
+/* Returns the first shuffle of the device's last launch that took a value from a lane that takes no part. It is no
+ * fault where that value is not used. */
 const model_fault *model_stray_shuffle(const model_device *device);
 
-/* The first plain read beside atomics of the device's last launch that its lane did not hand to a compare and swap, by an
- * instruction whose values other lanes did hand to one. It is no fault where the result is right. */
+/* Returns the first plain read beside atomics of the device's last launch that its lane did not hand to a compare and
+ * swap, by an instruction whose values other lanes did hand to one. It is no fault where the result is right. */
 const model_fault *model_untried_read(const model_device *device);
 
 /* Returns how many basic blocks the lanes of the device's last launch have run. */
@@ -294,7 +296,7 @@ uint64_t model_work(const model_device *device);
 /* Returns how many bytes of a buffer the device's last launch has read, to the granularity of its accesses. */
 size_t model_bytes_read(const model_device *device, const void *memory);
 
-/* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
+/* Returns the fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
 const model_fault *model_last_fault(const model_device *device);
 
 #endif

@@ -1,4 +1,5 @@
-/* own_elements.hpp - the elements of a kernel that is compiled at run time, as own_lane.hpp says, which stands before this. */
+/* own_elements.hpp - the classes of elements for a kernel that is compiled at run time. own_lane.hpp, which stands
+ * before this text, says why there are such classes. */
 
 namespace own {
 OWN_INLINE int ones(unsigned long long x) {
@@ -28,7 +29,7 @@ OWN_PLAIN(unsigned short) OWN_PLAIN(int) OWN_PLAIN(unsigned) OWN_PLAIN(long) OWN
 OWN_PLAIN(long long) OWN_PLAIN(unsigned long long) OWN_PLAIN(float) OWN_PLAIN(double)
 template <class T> concept plain = is_plain<bare_t<T>>::value;
 template <class T> concept operand = element<T> || plain<T>;
-/* What an array of T holds. */
+/* element_t<T> is the type of an array's elements, where the kernel's text has T: whole<T> in place of an integer. */
 template <class T, bool is_whole = plain<T>> struct held { using type = T; };
 #ifndef OWN_UNCOUNTED
 template <class T> struct held<T, true> { using type = whole<T>; };
@@ -52,11 +53,11 @@ template <class A, class V> OWN_INLINE void put(A &&a, V v) {
 template <class T> struct arm;
 template <class A, class T> constexpr bool is_wide_arm = false;
 template <class U, class T> constexpr bool is_wide_arm<arm<U>, T> = (U)0.5 != (U)0 && sizeof(U) > sizeof(T);
-/* In place of float and double. Any number becomes one silently; it becomes a number by a cast only, so that
- * `i < n ? x[i] : 0.0f` has one meaning. */
+/* Stands for float and double. A number converts to a real implicitly. A real converts to a number by a cast only, so
+ * that `i < n ? x[i] : 0.0f` has one meaning. */
 template <class T> struct real {
     T v;
-    real() = default; /* a variable that nothing starts holds what own.c's flags put there */
+    real() = default; /* an uninitialized variable holds the pattern that own.c's flags ask for */
     constexpr real(const real &) = default;
     template <class U> requires plain<U> constexpr OWN_INLINE real(U x) : v((T)x) {}
     template <class U> requires(element<U> && !is_wide_arm<bare_t<U>, T>) OWN_INLINE real(U &&x) : v((T)x.v) {}
@@ -71,7 +72,7 @@ template <class T> struct real {
     template <class U> requires plain<U> explicit OWN_INLINE operator U() const volatile { return (U)v; }
 };
 
-/* An integer in an array. It becomes a number silently. */
+/* An integer in an array. It converts to a number implicitly. */
 template <class T> struct whole {
     T v;
     whole() = default;
@@ -91,10 +92,11 @@ template <class T> struct whole {
     OWN_INLINE T operator--(int) { return v--; }
 };
 
-/* An arm of `c ? a : b` that is an integer of an array, or a plain double: OWN_ARM() stands around each arm of the text. Of two
- * arms one becomes the other's type, as C++ has it of numbers, and never both. So an arm becomes a number of a lesser type by a
- * cast only. A real stays what it is, the place, too: then `a > b ? a : b` has no branch. With OWN_LOOSE a double beside a real of
- * 32 bits becomes such a real, for texts that start a float by one. */
+/* An arm of `c ? a : b` that is an integer of an array, or a plain double. OWN_ARM() stands around each arm of the
+ * text. C++ wants exactly one of two arms to convert to the other's type. So an arm converts implicitly only to the
+ * type that C++ would choose for such numbers, and to a lesser type by a cast. A real remains a reference to its place:
+ * then `a > b ? a : b` has no branch. With OWN_LOOSE a double beside a real of 32 bits converts to such a real, for
+ * texts that initialize a float by a double. */
 template <class A, class B> using common_t = decltype(A() + B());
 template <class A, class B> concept alike = sizeof(A) == sizeof(B) && ((A)0.5 == (A)0) == ((B)0.5 == (B)0) &&
                                             ((A)-1 < (A)0) == ((B)-1 < (B)0);
@@ -116,7 +118,8 @@ template <class T> struct arm {
     template <class U> OWN_INLINE operator whole<U>() const { return whole<U>(v); }
 };
 template <class T> struct kind<arm<T>> { static constexpr int value = (T)0.5 != (T)0 ? 1 : 2; using type = T; };
-/* What is assigned to: no value of an operator, and no `c ? a : b`, for whose arms there are copies here. */
+/* is_place: whether A can be assigned to. An operator's value cannot, nor `c ? a : b`, whose arms may be copies
+ * here. */
 template <class A> struct is_place { static constexpr bool value = false; };
 template <class A> struct is_place<A &> { static constexpr bool value = true; };
 
@@ -145,7 +148,7 @@ template <class V> OWN_INLINE auto wrap(V v) {
     else
         return v;
 }
-/* A number as an element of an array, so that operators on it are seen. */
+/* Makes a number an element as of an array, so that the model sees operators on it. */
 template <class V> OWN_INLINE auto wrap_element(V v) {
     if constexpr ((V)0.5 != (V)0)
         return real<V>(v);
@@ -230,7 +233,7 @@ template <class A> requires element<A> OWN_INLINE auto operator+(A &&a) { return
 template <class A> requires element<A> OWN_INLINE auto operator~(A &&a) { return wrap(~get(a)); }
 template <class A> requires element<A> OWN_INLINE bool operator!(A &&a) { return !get(a); }
 
-/* take: what the function makes of an argument. Those that end with f take floats, and round a double. */
+/* `take` converts an argument. The functions whose names end with f take floats, and so round a double. */
 #define OWN_CHOOSE(name, op, take)                                                                 \
     template <class A, class B> requires operand<A> && operand<B> OWN_INLINE auto name(A &&a, B &&b) { \
         const auto x = take(get(a));                                                               \
@@ -283,7 +286,9 @@ template <class A> requires operand<A> OWN_INLINE bool signbit(A &&a) { return _
 template <class A> requires operand<A> OWN_INLINE bool isnan(A &&a) { return get(a) != get(a); }
 template <class A> requires operand<A> OWN_INLINE bool isinf(A &&a) { return __builtin_isinf((double)get(a)); }
 template <class A> requires operand<A> OWN_INLINE bool isfinite(A &&a) { return __builtin_isfinite((double)get(a)); }
-/* A product is exact in the next wider type, so that the sum is rounded once, or at most differs in a double's last bit. */
+/* Both work in the next wider type, and then round to their own. In fmaf() the product is exact, but the sum is rounded
+ * twice. A long double with 64 significand bits cannot hold the product of two doubles: there fma() loses the
+ * product's lowest bits. */
 template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
 OWN_INLINE auto fmaf(A &&a, B &&b, C &&c) {
     if constexpr (adds && (element<A> || element<B> || element<C>)) own_operation();

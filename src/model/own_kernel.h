@@ -1,6 +1,6 @@
 /*
- * own_kernel.h - what a kernel that is compiled at run time says of itself: for the text that makes such a
- * kernel (own_lane.hpp, before which this file stands) and for its loader (ladder/own.c).
+ * own_kernel.h - the description of a kernel that is compiled at run time. The text before such a kernel (own_lane.hpp,
+ * which this file precedes) fills it, and the kernel's loader (ladder/own.c) reads it.
  */
 enum { OWN_OTHER, OWN_POINTER, OWN_INTEGER, OWN_DEFAULT, OWN_PARAMETERS_MAX = 8 };
 

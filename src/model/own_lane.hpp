@@ -1,6 +1,6 @@
 /*
- * own_lane.hpp - what a kernel that is compiled at run time has before it: lane.h in C++. own_elements.hpp and own_words.hpp
- * follow this text (ladder/CMakeLists.txt).
+ * own_lane.hpp - lane.h in C++: the text that stands before a kernel that is compiled at run time. own_elements.hpp and
+ * own_words.hpp follow this text (ladder/CMakeLists.txt).
  *
  * A student's kernel is plain CUDA C as nvcc takes it, not the dialect of kernels/dialect.h. So it is compiled
  * as C++, behind this text, with the instrumentation that lane.h describes and no library:
@@ -98,7 +98,7 @@ void *tally_hooks[64];
 #else
 #error "own kernels run on x86-64 and aarch64 only"
 #endif
-__asm__(".hidden tally_hooks"); /* for the object itself; what is exported is its address below */
+__asm__(".hidden tally_hooks"); /* the jumps need a symbol of this object; others find the table by its address below */
 OWN_HOOKS(OWN_JUMP)
 OWN_EXPORTED void **const tally_hook_table;
 void **const tally_hook_table = tally_hooks;

@@ -1,4 +1,5 @@
-/* own_words.hpp - the words of CUDA C for a kernel that is compiled at run time: after own_elements.hpp. */
+/* own_words.hpp - the keywords, types and functions of CUDA C for a kernel that is compiled at run time. It stands
+ * behind own_elements.hpp. */
 
 /* ---- The words ------------------------------------------------------------------------------ */
 
@@ -13,7 +14,7 @@
 #define __noinline__
 #define __restrict__      __restrict
 #define __launch_bounds__(...)
-/* Objects in the sections by which the model knows whose memory they are. (As in lane.h.) */
+/* Put objects into sections, by which the model tells shared from global memory. (As in lane.h.) */
 #if defined(__aarch64__)
 #define __shared__ __attribute__((section("model_shared,\"aw\",%nobits//"), aligned(128))) static
 #define OWN_DYNAMIC __attribute__((section("model_dynamic,\"aw\",%nobits//"), aligned(256), used))
@@ -64,8 +65,8 @@ OWN_INLINE unsigned __ballot_sync(unsigned mask, bool p) { return (unsigned)own_
 OWN_INLINE int __any_sync(unsigned mask, bool p) { return own_vote(mask, p, 2) != 0; }
 OWN_INLINE int __all_sync(unsigned mask, bool p) { return own_vote(mask, !p, 2) == 0; }
 
-/* A barrier that counts. Calls take turns with two rows of flags: a lane writes a row again only behind the next barrier, to
- * which all come that have read it. */
+/* Flags of __syncthreads_count(). Calls use two rows of flags in turn. A lane writes a row again only behind the next
+ * barrier, which all lanes reach after they have read the row. */
 namespace own {
 struct flags {
     unsigned char of[2][1024], row[1024];
@@ -98,7 +99,7 @@ template <class V> union word {
     own_u64 bits;
     V v;
 };
-/* What a shuffle returns counts as an element of an array, so that operators on it are seen. */
+/* Does a shuffle. Its value counts as an element of an array, so that the model sees operators on it. */
 template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source) {
     word<V> w{0};
     w.v = v;
@@ -156,7 +157,8 @@ OWN_REDUCE(__reduce_and_sync, 9, 9, own::ands)
 OWN_REDUCE(__reduce_or_sync, 10, 10, own::ors)
 OWN_REDUCE(__reduce_xor_sync, 11, 11, own::xors)
 
-/* Reads that a cache is told of: __ldg() promises that nobody writes there, __ldcg() and __ldcv() pass the first cache by. */
+/* Reads with a hint for the caches. __ldg() promises that nobody writes there. __ldcg() and __ldcv() bypass the first
+ * cache, so they are volatile here. */
 #define OWN_LOAD(name, qualifier)                                                                  \
     template <class P> requires own::operand<P> OWN_INLINE auto name(const P *p) {                  \
         return own::wrap((own::plain_t<P>)*(const qualifier own::plain_t<P> *)p);                  \
@@ -169,7 +171,8 @@ OWN_LOAD(__ldcg, volatile)
 OWN_LOAD(__ldcv, volatile)
 template <class V> requires (!own::operand<V>) OWN_INLINE V __ldg(const V *p) { return *p; }
 
-/* Of 1, 2, 4, ... each stands for a type that an atomic of CUDA takes. */
+/* A bit for each type that some atomic of CUDA takes: 1 int, 2 unsigned, 4 long long, 8 unsigned long long, 16 float,
+ * 32 double, 64 unsigned short. 128 is any other type. */
 namespace own {
 template <class T> constexpr unsigned atomic_bit = (T)0.5 != (T)0 ? (sizeof(T) == 4 ? 16u : 32u)
                                                    : sizeof(T) == 8 ? ((T)-1 < (T)0 ? 4u : 8u)
@@ -428,7 +431,7 @@ template <class T = void> using bit_and = own::bit_and<T>;
 template <class T = void> using bit_or = own::bit_or<T>;
 template <class T = void> using bit_xor = own::bit_xor<T>;
 template <class G> OWN_INLINE void sync(const G &g) { g.sync(); }
-/* All lanes get what a tree of shuffles gives the first. */
+/* Combines the lanes' values by a tree of shuffles. All lanes get the first lane's result. */
 template <class G, class A, class F> OWN_INLINE auto reduce(const G &g, A &&a, F &&f) {
     auto v = own::wrap(own::get(a));
     for (unsigned far = 1; far < g.count; far *= 2) {
@@ -510,7 +513,7 @@ template <class... P, void (*f)(P...)> struct kernel<f> {
 #undef OWN_HOOKS
 #undef OWN_ATOMIC
 #undef OWN_NAME
-#define inline /* __device__ says it */
+#define inline /* __device__ is inline already */
 #define __inline__
 #ifndef OWN_UNCOUNTED
 #define float             own::real<float>

@@ -1,5 +1,5 @@
 /*
- * schedule.c - who runs when.
+ * schedule.c - the scheduler: it chooses the lanes that run next.
  *
  * Lock step. The lanes of a warp stop at the start of every basic block. Of all that can run, those
  * that stand at the lowest address run together, one after the other, to their next stop; what they
@@ -63,10 +63,10 @@ static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lan
     }
 }
 
-/* The ways of a group's lanes after a block. */
+/* The places at which a group's lanes go on after a basic block. */
 struct ways {
-    uintptr_t near, far; /* where they go on, if that is at two places */
-    unsigned count;      /* of places: 1, 2, or 3 for more; a barrier or the end is one */
+    uintptr_t near, far; /* if there are two places: the lower address and the higher */
+    unsigned count; /* of places: 1, 2, or 3 for more. Two are 3 unless both are basic blocks */
 };
 
 static struct ways find_ways(const struct model_device *d) {
@@ -83,12 +83,12 @@ static struct ways find_ways(const struct model_device *d) {
     return w;
 }
 
-/* How a group of lanes reached the basic block that it runs next. */
+/* The way by which a group of lanes reached the basic block that it runs next. */
 struct arrival {
     uintptr_t start,
-        other_way; /* the block; where the others went, if all of the group have parted from them there */
+        other_way; /* the block; where the lanes went from which the whole group has just parted, or 0 */
     bool
-        has_met; /* it is all who parted at a branch, those of one way through a block without effect */
+        has_met; /* it is all lanes that parted at a branch; one part ran a block without effect in between */
 };
 
 static struct arrival find_arrival(const struct model_device *d) {
@@ -275,7 +275,7 @@ static void run_warp(struct model_device *d, unsigned w) {
  * barrier. */
 static void stuck(struct model_device *d) {
     const model_lane *waiting = NULL;
-    for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */
+    for (unsigned i = 0; i < d->launch->block; i++) { /* a lane at a shuffle is preferred */
         const model_lane *l = &d->lanes[i];
         if (l->state == LANE_SHUFFLE && (!waiting || waiting->state != LANE_SHUFFLE))
             waiting = l;

@@ -1,5 +1,5 @@
 /*
- * trace.c - which lane accessed what: a step told instruction by instruction, for launches that ask for it.
+ * trace.c - the accesses of a step, instruction by instruction and lane by lane, for launches that ask for them.
  *
  * What the lanes of a warp did together becomes a model_access: the array, each lane's place in it and the
  * value there, what it cost, and the line of the kernel's text. Lines and shared arrays are looked up once.
@@ -108,7 +108,7 @@ static model_access_kind kind_of(unsigned kind) {
     return kind == ACCESS_ATOMIC ? MODEL_ATOMIC : kind == ACCESS_WRITE ? MODEL_WRITE : MODEL_READ;
 }
 
-/* Lanes whose addresses lie in different arrays become an access each; the first has the counts. */
+/* Makes an access for each array in which the lanes' addresses lie; the first has the counts. */
 void trace_access(struct model_device *d, const warp_access *a, bool shared,
                   const model_warp_step *before) {
     const model_warp_step *now = d->warp;
@@ -129,7 +129,7 @@ void trace_access(struct model_device *d, const warp_access *a, bool shared,
             const void *array = m->array;
             const char *name = m->name;
             (shared ? set_shared : set_global)(d, m, a->address[l]);
-            if (array && m->array != array) { /* in another array: a later access's */
+            if (array && m->array != array) { /* in another array: part of a later access */
                 m->array = array;
                 m->name = name;
                 continue;

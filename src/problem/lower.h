@@ -6,9 +6,9 @@
 
 #include "problem/monoid.h"
 
-/* Writes all values of the state to out[]; *tree is the canonical tree's value, where the problem has MONOID_TREE. A
- * problem's only value that does not exist is TALLY_ERANGE or TALLY_EINVAL, as lower_absence() says; one of several
- * gets type 0. */
+/* Writes all values of the state to out[]; *tree is the canonical tree's value, where the problem has MONOID_TREE. If a
+ * problem's only value does not exist, returns TALLY_ERANGE or TALLY_EINVAL, as lower_absence() does. Of several
+ * values, one that does not exist gets type 0. */
 tally_status lower_values(const struct problem *p, const struct state *s, const tally_value *tree,
                           tally_value *out);
 

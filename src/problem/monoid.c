@@ -339,8 +339,8 @@ uint64_t order_bits(tally_type type, uint64_t key) {
     return bits_of_key(key, type_bits(type), order_kind(type));
 }
 
-/* Returns the start of the least element: the type's greatest value, or +inf; for the greatest the
- * reverse. */
+/* Returns the least element of no elements: the type's greatest value, or +inf. If `greatest`, returns the greatest of
+ * no elements: the type's least value, or -inf. */
 static uint64_t far_end(tally_type type, int greatest) {
     if (type_is_float(type)) {
         const tally_value infinity = float_infinity(type, greatest);

@@ -50,13 +50,13 @@ struct state {
 
 struct monoid {
     const char *name;
-    size_t at; /* where its state stands in a struct state */
+    size_t at; /* the offset of its state in a struct state, in bytes */
     void (*clear)(const struct problem *p, void *state); /* to the state of no elements */
     /* Adds to `into` what `from` knows; index 0 of `from` is index `shift` of `into`, not counting elements that `into` has
      * skipped. The two may be one. */
     void (*merge)(const struct problem *p, void *into, const void *from, uint64_t shift);
-    /* Takes away what `from` knows; returns whether that can have been there, and if not changes nothing. NULL
-     * where states cannot be taken apart. */
+    /* Takes away what `from` knows. Returns 0, and changes nothing, if `from` cannot be a part of the state. NULL if
+     * the monoid has no subtraction. */
     int (*subtract)(const struct problem *p, void *state, const void *from);
     void (*negate)(void *state); /* to the state of the negated elements; or NULL */
 
@@ -86,7 +86,8 @@ static inline const void *monoid_state_of(const struct state *s, enum monoid_id 
          monoid##_left && (monoid = (unsigned)__builtin_ctz(monoid##_left), 1);                    \
          monoid##_left &= monoid##_left - 1)
 
-/* A bound of the words of all monoids together. */
+/* A bound on the words of all monoids together: four exact sums, the fast sum, the factors, the extremes, the bits and
+ * the count. */
 #define STATE_WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 7 + 1 + 1)
 
 /* Returns whether indices of the problem's states count elements that are skipped. */
@@ -96,8 +97,8 @@ static inline int problem_counts_skipped(const struct problem *p) {
 
 /* Makes *s the state of no elements. */
 void state_clear(const struct problem *p, struct state *s);
-/* into += from, of each of the problem's monoids; index 0 of `from` is index `shift` of `into`, not counting what that has
- * skipped. */
+/* Merges `from` into `into`, for each of the problem's monoids. Index 0 of `from` is index `shift` of `into`, not
+ * counting elements that `into` has skipped. */
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift);
 /* Settles a state after folds and merges, so that states with the same answers are equal. For any
@@ -109,7 +110,7 @@ void state_settle(const struct problem *p, struct state *s);
  * loaded state must pass, and a state after a subtraction. */
 int state_is_possible(const struct problem *p, const struct state *s);
 
-/* Returns whether monoids, each possible by itself, can be of the same elements. */
+/* Returns whether the monoids' states, each possible by itself, can all be of the same elements. */
 int monoid_states_agree(const struct problem *p, const struct state *s);
 
 /* Returns whether additions combine the words of this problem's states: all its monoids are

@@ -18,7 +18,7 @@ enum result {
     FLAG   /* u8 */
 };
 
-/* Whether a value may also be asked for in any floating type. */
+/* ANY_FLOAT: the caller may also ask for the value in any floating type. */
 enum { NO_CHOICE, ANY_FLOAT };
 
 #define ALSO_MAX (sizeof((tally_problem *)0)->also / sizeof(tally_op))
@@ -43,7 +43,7 @@ static const struct row {
     unsigned extremes;
     enum result result;
     int choice;
-    const tally_op *list; /* several operators in one */
+    const tally_op *list; /* the operators that it stands for, then 0; NULL: itself */
 } rows[] = {
     /*                                floats         integers       extremes */
     [TALLY_SUM] = {"sum", SUM, SUM, 0, WIDE, ANY_FLOAT, NULL},
@@ -118,7 +118,7 @@ static tally_type natural_type(enum result result, tally_type type) {
     return type;
 }
 
-/* Returns whether the operator's value is of the fast sum. */
+/* Returns whether the operator's value is lowered from the fast sum. */
 static int is_fast(const struct problem *p, tally_op op) {
     return p->fast && type_is_float(p->type) && (op == TALLY_SUM || op == TALLY_MEAN);
 }
@@ -129,7 +129,8 @@ static int may_be(const struct problem *p, tally_op op, tally_type wanted) {
     return is_fast(p, op) ? wanted == TALLY_F64 : 1;
 }
 
-/* Adds the value of one operator to the plan. *chosen is set where the value takes the type `wanted`; 0 is none. */
+/* Adds the value of one operator to the plan. Sets *chosen if the value takes the type `wanted`, which is 0 if the
+ * caller asks for none. */
 static tally_status add_value(struct problem *p, tally_op op, tally_type wanted, int *chosen) {
     const struct row *row = &rows[op];
     const tally_type natural = natural_type(row->result, p->type);
@@ -198,7 +199,7 @@ static tally_status bad_ddof(double ddof) {
     return fail(TALLY_EINVAL, "ddof is %s; it is a finite number from 0 up", text);
 }
 
-/* Returns whether each field is possible by itself. */
+/* Returns an error if one of the fields is invalid, whatever the others are. */
 static tally_status check_words(const tally_problem *asked) {
     if (!asked) return fail(TALLY_EINVAL, "the problem is NULL");
     if (!known(asked->op)) return fail(TALLY_EINVAL, "%d is no operator", (int)asked->op);

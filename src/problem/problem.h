@@ -1,7 +1,7 @@
 /*
- * problem.h - what is asked, planned: which monoids an array is folded into, and which values come of them.
+ * problem.h - plans of problems: the monoids that an array is folded into, and the values that are lowered from them.
  *
- * A tally_problem names operators. Each operator needs the states of no, one or two monoids (monoid.h) and lowers
+ * A tally_problem names operators. Each operator needs the states of none, one or several monoids (monoid.h) and lowers
  * them to a value; a plan is the set of those monoids and the list of those values. Mean and variance share
  * the monoid of the sum, so that a problem that asks for both folds it once.
  */
@@ -22,7 +22,7 @@ enum monoid_id {
     MONOID_EXTREMES,   /* the least and the greatest element, and where they are */
     MONOID_BITS,       /* and, or, xor */
     MONOID_NONZERO,    /* how many elements are not zero */
-    MONOID_TREE, /* what is evaluated over the canonical tree: float products, users' operators */
+    MONOID_TREE,       /* the value over the canonical tree: float products, users' operators */
     MONOIDS
 };
 #define MONOID_BIT(monoid) (1u << (monoid))
@@ -33,7 +33,7 @@ enum { WANT_LEAST = 1, WANT_GREATEST = 2, WANT_INDEX = 4 };
 struct problem {
     tally_type type;
     int fast;
-    int skip_nan; /* a NaN is not there (device/shown.h); 0 for integers */
+    int skip_nan; /* NaNs are skipped (device/shown.h); 0 for integers */
     double ddof;
     int about; /* a value is a variance, or a deviation, about `mean` */
     double mean[2];
@@ -67,14 +67,14 @@ void problem_about(struct problem *p);
 int problem_asks(const struct problem *p, tally_op op);
 
 #if defined(TALLY_DEBUG)
-/* Counts a path (paths.h) of a problem with one value, in a table whose axes are those given, operators and types. Of
- * several values each would have the paths of the others, too. */
+/* Counts a path (paths.h) for a problem with one value. The table's axes are those given here, then operators, then
+ * types. A problem with several values is not counted: each value would get the paths of the others, too. */
 #define TALLY_PATH_OF_VALUE(table, p, ...)                                                         \
     do {                                                                                           \
         if ((p)->values == 1)                                                                      \
             TALLY_PATH_OF(table, __VA_ARGS__, (unsigned)(p)->value[0].op, (unsigned)(p)->type);    \
     } while (0)
-/* Plans a problem of this operator and type alone; returns why none has a value of it, or NULL. */
+/* Plans a problem with this operator and type only. Returns NULL, or why no problem has one value of that operator. */
 const char *problem_path(unsigned op, unsigned type, struct problem *out);
 #else
 #define TALLY_PATH_OF_VALUE(table, p, ...) ((void)0)

@@ -97,7 +97,7 @@ static tally_status check_shape(const tally_shape *shape) {
     return s;
 }
 
-/* Multiplies the lengths of the dimensions that stay to *count. Returns whether they can be counted. */
+/* Sets *count to the product of the kept dimensions' lengths. Returns whether a size_t can count so many results. */
 static int count_kept(const tally_shape *shape, size_t *count) {
     *count = 1;
     for (unsigned d = 0; d < shape->dims; d++)
@@ -189,7 +189,7 @@ static int is_ordered(const struct problem *p) {
     return problem_has(p, MONOID_TREE) || (p->extremes & WANT_INDEX) != 0;
 }
 
-/* Most dimensions of a plan: equal segments along an axis make two of it. */
+/* The most dimensions of a plan: segments of equal length turn their axis into two. */
 #define PLAN_DIMS (TALLY_DIMS_MAX + 1)
 
 /* The strides of all dimensions. */
@@ -197,8 +197,8 @@ struct strides {
     ptrdiff_t x[PLAN_DIMS], y[PLAN_DIMS], mask[PLAN_DIMS], out[PLAN_DIMS], number[PLAN_DIMS];
 };
 
-/* Sets the strides to the shape's, and to those of C order where it gives none. Where `empty` no array is read, and its
- * strides are 0. */
+/* Sets the strides to the shape's, and to those of C order where it gives none. If `empty`, no array is read, and the
+ * strides of the arrays are 0. */
 static void read_strides(const tally_shape *shape, int empty, struct strides *to) {
     const uint32_t all = ((uint32_t)1 << shape->dims) - 1;
     const size_t bytes = shape->dims * sizeof *to->x;
@@ -219,7 +219,7 @@ static void read_strides(const tally_shape *shape, int empty, struct strides *to
     memcpy(to->out, shape->out_stride ? shape->out_stride : to->number, bytes);
 }
 
-/* Returns dimension d, whose results have strides only where it is kept. */
+/* Returns dimension d. It has strides of results only if it is kept. */
 static struct extent extent_of(const struct shaped *s, const tally_shape *shape,
                                const struct strides *from, unsigned d, int kept) {
     struct extent e = {.length = shape->length[d], .x = from->x[d]};
@@ -277,7 +277,8 @@ static void plan_axes(const tally_shape *shape, struct shaped *s) {
     s->reduces = merge_extents(s->reduced, s->reduces);
 }
 
-/* Segments and groups. An array without dimensions has one: its n elements, side by side. */
+/* Plans segments between offsets, and groups. An array without dimensions has one axis: its n elements, side by
+ * side. */
 static void plan_cut(const tally_shape *shape, struct shaped *s) {
     struct strides strides;
     if (shape->dims == 0) {
@@ -301,7 +302,7 @@ static void plan_cut(const tally_shape *shape, struct shaped *s) {
     plan_kept(s);
 }
 
-/* Segments of equal length: their axis becomes two, of which the inner one is reduced. */
+/* Plans segments of equal length: their axis becomes two, and the inner one is reduced. */
 static void plan_rows(const tally_shape *shape, struct shaped *s) {
     const tally_shape flat = {.dims = 1, .length = &s->n, .axes = 1};
     const tally_shape *from = shape->dims > 0 ? shape : &flat;

@@ -1,11 +1,11 @@
 /*
- * shape.h - a reduction in parts, planned: which elements belong to which result, in the plainest form.
+ * shape.h - plans of reductions in parts: which elements belong to which result, in the simplest form.
  *
- * A tally_shape is checked and planned once. Dimensions of length 1 are dropped; two of which the outer one goes on
- * where the inner one ends are merged; kept dimensions are sorted by stride and turned so that they go upwards;
+ * A tally_shape is checked and planned once. Dimensions of length 1 are dropped. Two dimensions are merged if the outer
+ * one continues where the inner one ends. Kept dimensions are sorted by stride and turned so that they go upwards;
  * reduced ones, too, where the order of a result's elements does not matter (it does for an index and for the
  * canonical tree). Segments of equal length become two dimensions. Few cases are left for a device to be fast at.
- * Other segments, and groups, are of vectors: the kept dimensions, with the axis that is cut.
+ * Other segments, and groups, keep the axis that is cut: the kept dimensions count the vectors along this axis.
  */
 #ifndef TALLY_SHAPE_H
 #define TALLY_SHAPE_H
@@ -18,10 +18,10 @@
 struct extent {
     size_t length;
     ptrdiff_t x, y, mask;
-    ptrdiff_t out; /* of kept ones: the stride of results in memory, */
+    ptrdiff_t
+        out; /* of a kept dimension, or of the axis of segments and groups: the stride of results */
     size_t
-        number; /* and of their numbers, which are in C order of the caller's dimensions. Of the axis of segments and
-                    * groups both are strides from one part to the next */
+        number; /* and that of the results' numbers, which are in C order of the caller's dimensions */
 };
 
 /* The first result with a value that does not exist. */
@@ -57,8 +57,8 @@ struct shaped {
     int skip_outside, sorted;
 
     const double *
-        means; /* for each of the caller's results, by number, the mean that is given, of complex elements in two
-                          * parts; NULL: the problem's */
+        means; /* the given mean of each of the caller's results, by number; two numbers each for complex elements.
+                          * NULL: the problem's mean */
     size_t means_count;
 
     int filled; /* a GPU's copy, in which a neutral element stands for each that a mask hid (gpu/filled.h) */
@@ -76,7 +76,7 @@ static inline int shape_is_flat(const struct shaped *s) {
            (!s->mask || axis->mask == 1) && axis->out == 1;
 }
 
-/* Checks the one offset of no segments. Devices check those of segments. */
+/* Checks the only offset of a shape without segments. Devices check the offsets of other shapes. */
 tally_status shape_check_last_offset(const tally_shape *shape);
 
 static inline int64_t offset_at(const void *offsets, tally_type type, size_t i) {

@@ -1,5 +1,5 @@
 /*
- * value.c - one number: its bits, its nearest double, its shortest decimal, itself in another type.
+ * value.c - one number: its bits, its nearest double, its shortest decimal, its conversion to another type.
  */
 #include "base/fpenv.h"
 #include "base/status.h"
@@ -110,17 +110,18 @@ static struct decimal nearest_decimal(double d, int digits) {
     return out;
 }
 
-/* Returns how many digits a decimal may have at most so that it comes back from the nearest normal number of the type: the
- * DBL_DIG of C. */
+/* Returns the most digits of a decimal that survive a round trip through the nearest normal number of the type: C's
+ * DBL_DIG. */
 static int digits_kept(tally_type type) {
     return type == TALLY_F64 ? 15 : type == TALLY_F32 ? 6 : type == TALLY_F16 ? 3 : 2;
 }
 
 /* Returns the shortest decimal that reads back as the value, d > 0; among those the nearest. It may end with zeros.
  *
- * A decimal of digits_kept() digits or fewer that reads back as a normal number is the nearest decimal of so many digits to
- * it, as it comes back from it. So the search begins with that one. Next to a power of two the shortest that reads back
- * may not be the nearest of its length. So the search tries its neighbours, too. */
+ * If a decimal of at most digits_kept() digits reads back as a normal number, it survives the round trip. So it is the
+ * number's nearest decimal of digits_kept() digits, but for zeros at its end, and the search can begin there. Next to a
+ * power of two, a decimal may read back though it is not the nearest of its length. So the search tries the nearest
+ * one's neighbours, too. */
 static struct decimal shortest_decimal(const tally_value *value, double d) {
     struct decimal found = {0, 0};
     const int is_normal = d >= ldexp(1, 1 - (int)format_of(value->type).bias);
@@ -135,7 +136,7 @@ static struct decimal shortest_decimal(const tally_value *value, double d) {
     return found;
 }
 
-/* Writes a decimal as Python does: the point in place where that is short, an exponent where not. */
+/* Writes a decimal: as Python does, without an exponent if the first digit's power of ten is in [-4, 16). */
 static void write_decimal(struct decimal d, const char *sign, char *text, size_t size) {
     while (d.digits != 0 && d.digits % 10 == 0) {
         d.digits /= 10;
@@ -170,7 +171,8 @@ static void print_float(const tally_value *value, char *text, size_t size) {
 size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     char whole[64];
     if (!value) value = &none;
-    /* All of it: the C library's decimals may follow the rounding of another unit than the vector unit. */
+    /* Sets the whole environment. The C library's conversions may obey the rounding mode of another unit than the
+     * vector unit, which fp_env_enter() does not set. */
     fenv_t caller;
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);

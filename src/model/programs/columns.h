@@ -1,5 +1,6 @@
 /*
- * columns.h - after columns.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * columns.h - the model's program of columns.cu. It stands behind that text; the build defines PROGRAM and
+ * PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * filled.h - after filled.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * filled.h - the model's program of filled.cu. It stands behind that text; the build defines
+ * PROGRAM and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

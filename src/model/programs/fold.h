@@ -1,6 +1,6 @@
 /*
- * fold.h - after a kernel file with `reduce`, and perhaps `alone`: its program for the model. PROGRAM and PROGRAM_NAME are
- * the build's.
+ * fold.h - the model's program of a kernel file with `reduce`, and perhaps `alone`. It stands behind that text; the
+ * build defines PROGRAM and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

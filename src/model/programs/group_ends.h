@@ -1,5 +1,6 @@
 /*
- * group_ends.h - after group_ends.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * group_ends.h - the model's program of group_ends.cu. It stands behind that text; the build defines PROGRAM and
+ * PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * groups.h - after groups.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * groups.h - the model's program of groups.cu. It stands behind that text; the build defines
+ * PROGRAM and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,6 +1,6 @@
 /*
- * ladder.h - after ladder/ladder.cu: its program for the model, with all rungs. PROGRAM and PROGRAM_NAME
- * are the build's.
+ * ladder.h - the model's program of ladder/ladder.cu, with all rungs. It stands behind that text; the build defines
+ * PROGRAM and PROGRAM_NAME.
  */
 #include "kernels/ladder/rungs.h"
 #include "model/programs/programs.h"

@@ -1,5 +1,6 @@
 /*
- * lower.h - after lower.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * lower.h - the model's program of lower.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

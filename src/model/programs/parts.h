@@ -1,5 +1,6 @@
 /*
- * parts.h - after parts.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * parts.h - the model's program of parts.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

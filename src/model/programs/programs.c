@@ -42,7 +42,7 @@ const struct model_program *model_program_find(const char *file, const char *con
         size_t found = 1;
         bool same = has_word(name, file);
         for (size_t k = 0; k < count && same; k++)
-            if (strcmp(defines[k], "LOOSE") != 0) { /* the model compiles kernels once, for both */
+            if (strcmp(defines[k], "LOOSE") != 0) { /* the model has no other program for it */
                 same = has_word(name, defines[k]);
                 found++;
             }

@@ -1,5 +1,6 @@
 /*
- * read.h - after read.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * read.h - the model's program of read.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * rows.h - after rows.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * rows.h - the model's program of rows.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * shared_terms.h - after shared_terms.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * shared_terms.h - the model's program of shared_terms.cu. It stands behind that text; the build defines PROGRAM and
+ * PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * sort.h - after sort.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * sort.h - the model's program of sort.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

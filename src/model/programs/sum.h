@@ -1,5 +1,6 @@
 /*
- * sum.h - after kernels/sum.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * sum.h - the model's program of kernels/sum.cu. It stands behind that text; the build defines PROGRAM and
+ * PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

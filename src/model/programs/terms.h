@@ -1,5 +1,6 @@
 /*
- * terms.h - after terms.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * terms.h - the model's program of terms.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

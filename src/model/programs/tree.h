@@ -1,5 +1,6 @@
 /*
- * tree.h - after tree.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * tree.h - the model's program of tree.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * vectors.h - after vectors.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * vectors.h - the model's program of vectors.cu. It stands behind that text; the build defines PROGRAM and
+ * PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 

@@ -1,5 +1,6 @@
 /*
- * words.h - after words.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ * words.h - the model's program of words.cu. It stands behind that text; the build defines PROGRAM
+ * and PROGRAM_NAME.
  */
 #include "model/programs/programs.h"
 
