@@ -1,8 +1,8 @@
 /*
- * devices.c - `tally devices`: what is here, and how fast it reads.
+ * devices.c - `tally devices`: lists the devices and their read bandwidth.
  *
- * The bandwidth is measured, over a buffer larger than caches usually are: it is the roof that a
- * reduction on this device can be held against.
+ * The bandwidth is measured over a buffer larger than most caches. It is the read roof: an upper
+ * limit for the rate of a reduction on this device.
  */
 #include "common/command.h"
 
@@ -100,7 +100,7 @@ static int print_json(const tally_device_info *infos, const double *gbps, size_t
 
 static int list(tally_device_info *infos, double *gbps, size_t count, bool as_json) {
     struct buffer buffer;
-    const bool can_measure = get_buffer(&buffer); /* else a line says why; they are listed */
+    const bool can_measure = get_buffer(&buffer); /* if not, a message says why */
     for (size_t i = 0; i < count; i++)
         gbps[i] = can_measure ? measure(&infos[i], &buffer) : (double)NAN;
     if (can_measure) memory_release(buffer.bytes, buffer.size);

@@ -1,7 +1,7 @@
 /*
- * main.c - the tally command: a table of subcommands, and the words that find their way around it.
+ * main.c - the tally command: the table of subcommands, and the commands help and version.
  *
- * Each operator is a subcommand of its own name, and all of them are one function.
+ * Each operator is a subcommand with the operator's name; reduce_command() runs all of these.
  */
 #include "common/command.h"
 #include "common/message.h"
@@ -18,7 +18,7 @@ struct command {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *help;    /* all of its help */
-    const char *summary; /* one line of it */
+    const char *summary; /* one line for the overview */
 };
 
 static int help_command(int argc, char **argv);
@@ -69,7 +69,8 @@ static const struct command commands[] = {
 /* clang-format on */
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* Several operators with commas between them are one command. */
+/* Returns the command of this name, or NULL. A list such as "sum,max" is run by the function that
+ * runs each operator alone, so any operator's entry serves. */
 static const struct command *find(const char *name) {
     if (strchr(name, ',')) return &commands[0];
     for (size_t i = 0; i < COMMANDS; i++)
@@ -125,9 +126,9 @@ static int version_command(int argc, char **argv) {
     return print_version();
 }
 
-/* Where standard input, output or error are closed, the next file that is opened would take their place:
- * `-` would read it, and messages be written to it. So something else does, which can neither be read
- * (0), nor written (1). */
+/* Opens /dev/null in place of a closed descriptor 0, 1 or 2. Otherwise the next file that is opened
+ * would get its number: `-` would read that file, or messages would be written into it. So 0 can
+ * then not be read, and 1 not be written. */
 static bool reserve_descriptors(void) {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
         if (fcntl(file, F_GETFD) < 0 &&

@@ -101,7 +101,7 @@ static bool set_ddof(struct reduction *r, const char *text) {
 static bool set_delimiter(struct reduction *r, const char *text) {
     if (strcmp(text, "blank") == 0) return r->columns.delimiter = BY_BLANKS, true;
     const bool is_tab = strcmp(text, "\\t") == 0 || strcmp(text, "tab") == 0;
-    if (!is_tab && (strlen(text) != 1 || strchr("\"\r\n", *text)))
+    if (!is_tab && (strlen(text) != 1 || strchr("\"\r\n", *text) || *text == BY_BLANKS))
         return misused("-F takes one character, tab or blank; '%s' is none of these", text), false;
     r->columns.delimiter = is_tab ? '\t' : *text;
     return true;
@@ -114,7 +114,7 @@ static bool set_mark(struct reduction *r, const char *text) {
     return true;
 }
 
-/* One character, which in UTF-8 may have several bytes. */
+/* Sets the thousands separator: one UTF-8 character, which may have several bytes. */
 static bool set_thousands(struct reduction *r, const char *text) {
     size_t length = strlen(text);
     for (const char *at = text + 1; length && *at; at++)
@@ -126,10 +126,19 @@ static bool set_thousands(struct reduction *r, const char *text) {
     return true;
 }
 
-/* The words of --na, which are left out. */
+/* Reads the list of an option. Rejects a second list for the same option: it would hide the first
+ * one, or change the order of what both name. */
+static bool set_list(struct list *list, const char *option, const char *text) {
+    if (list->whole)
+        return misused("%s is given twice; give one list, as in %s %s,%s", option, option,
+                       list->whole, text),
+               false;
+    return list_parse(list, text);
+}
+
+/* Reads the words of --na. A value that is equal to one of them counts as missing. */
 static bool set_na(struct reduction *r, const char *text) {
-    list_free(&r->na);
-    if (!list_parse(&r->na, text)) return false;
+    if (!set_list(&r->na, "--na", text)) return false;
     if (!r->na.count)
         return misused("--na takes words with commas between them, as in --na .,-9999"), false;
     struct spelling *s = &r->spelling;
@@ -167,11 +176,9 @@ static bool set_option(struct reduction *r, int option) {
         r->columns.no_header = true;
         return true;
     case 'C':
-        list_free(&r->columns.value);
-        return list_parse(&r->columns.value, optarg);
+        return set_list(&r->columns.value, "-c", optarg);
     case 'B':
-        list_free(&r->columns.by);
-        return list_parse(&r->columns.by, optarg);
+        return set_list(&r->columns.by, "--by", optarg);
     case 'H':
         r->columns.has_header = true;
         return true;
@@ -262,13 +269,12 @@ static int read_options(struct reduction *r, int argc, char **argv) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(r, c)) return STATUS_USAGE;
     }
-    if (r->columns.by.whole &&
-        !r->columns.value.whole) /* without a table's column: a file of ids */
+    if (r->columns.by.whole && !r->columns.value.whole) /* --by without -c names a file of ids */
         r->shaping.ids = r->columns.by.whole;
     return STATUS_OK;
 }
 
-/* A column that is given by a name, or NULL. */
+/* Returns a column that is given by name instead of number, or NULL. */
 static const char *named_column(const struct columns *c) {
     const struct list *both[] = {&c->value, &c->by};
     for (size_t k = 0; k < 2; k++)
@@ -277,7 +283,7 @@ static const char *named_column(const struct columns *c) {
     return NULL;
 }
 
-/* What only some operators take is told at once where none of these is asked for. */
+/* Checks that the options go together and suit the operators. Returns an exit status. */
 static int check_options(const struct reduction *r) {
     const struct columns *c = &r->columns;
     const int status = shaped_check(r);
@@ -325,14 +331,15 @@ static int check_options(const struct reduction *r) {
     return STATUS_OK;
 }
 
-/* The inputs that are named, after the options. */
+/* The argument of run(): a reduction and the names of its inputs. */
 struct work {
     struct reduction *reduction;
     char **names;
     int count;
 };
 
-/* As many threads read text as the device has, or as the machine has cores. */
+/* Sets the number of threads that read text: those of the device, or, if it reports none, one for
+ * each core that this process may use. */
 static void find_threads(struct reduction *r) {
     tally_device_info info = {.threads = 0};
     cpu_set_t cores;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,10 @@ bool arrow_recognise(const unsigned char *bytes, size_t size) {
 
 bool arrow_is_file(const char *path) {
     unsigned char bytes[8];
+    struct stat status;
+    /* Looks only at regular files: bytes read from a pipe are lost, and a FIFO without a writer
+     * blocks. */
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t got = file < 0 ? -1 : read(file, bytes, sizeof bytes);
     if (file >= 0) close(file);

@@ -1,14 +1,17 @@
-"""Writes columns of an Arrow or Parquet file: a line that tells what follows, then raw elements or text.
+"""arrow.py - writes columns of an Arrow or Parquet file to standard output: a line with their types, then their values.
 
-    python3 - FILE skip|keep array|text|rows VALUES COUNT COLUMN... KEYS COLUMN...
+    python3 -c TEXT FILE skip|keep array|text|rows|pairs VALUES COUNT COLUMN... KEYS COLUMN...
 
-COLUMN is a name, a number from 1, or "" for the only one. COUNT of them have the values, the others the keys. VALUES and
-KEYS are lists of several as they were typed, or "": where one is a column's name as a whole, it is that column alone.
+The command runs the TEXT of this file for an Arrow or Parquet file; it needs pyarrow.
 
-The line has the types of the values, as tally calls them, with commas between them; behind them the words "values" and
-"keys" where that list is one name. What follows is, of one column of numbers, raw elements; of decimals, or as `text`, a
-line for each; as `rows`, comma-separated values. What is wrong becomes the one line on standard error that the command would
-write. The command runs this text where it meets such a file; it is there for those who have Python's pyarrow.
+COLUMN is a name, a number from 1, or "" for the only one. The first COUNT columns have the values, the others the keys.
+VALUES and KEYS are lists of several columns as the user typed them, or "". If such a list as a whole is the name of a
+column, it means that column alone.
+
+The first line has the types of the values by tally's names, with commas between them. The word "values" or "keys"
+follows if that list is the name of one column. Then one column of numbers follows as raw elements; one of decimals, or
+as `text`, as a line for each value; `rows` and `pairs` as comma-separated values. An error becomes one line on standard
+error, as the command itself would write it.
 """
 import sys
 
@@ -38,7 +41,7 @@ TYPES = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": 
 
 
 def open_file():
-    """The schema, and what gives the batches of some columns."""
+    """Returns the schema, and a function that gives the batches of some columns."""
     with open(path, "rb") as file:
         is_parquet = file.read(4) == b"PAR1"
     if not is_parquet:
@@ -76,7 +79,7 @@ def find(names, wanted):
 
 
 def type_of(schema, i):
-    """What tally calls the type: "decimal" for those."""
+    """Returns tally's name of the type of column i: "decimal" for decimals."""
     found = schema.types[i]
     if isinstance(found, pyarrow.DictionaryType):
         found = found.value_type
@@ -97,14 +100,14 @@ def check_missing(column, name, row):
 
 
 def plain(column):
-    """A dictionary's values; numbers for flags."""
+    """Returns the column with the values of a dictionary, and with booleans as uint8."""
     if isinstance(column.type, pyarrow.DictionaryType):
         column = column.dictionary_decode()
     return column.cast(pyarrow.uint8()) if pyarrow.types.is_boolean(column.type) else column
 
 
 def as_text(column):
-    """The column's texts: those of numbers read back as the same number."""
+    """Returns the column as text. The text of a number reads back as the same number."""
     if column.type == pyarrow.float16():
         column = column.cast(pyarrow.float32())
     return column if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type) else column.cast(pyarrow.string())

@@ -1,9 +1,10 @@
 /*
  * chunks.c - see chunks.h.
  *
- * The chunks wait in a ring until a thread is free to work on one; the caller's thread, which reads and hands on, is one
- * of them while there is nothing else to do. Chunks are handed on in their order: so what becomes of them does not
- * depend on the threads. A text of one chunk is read without any thread but the caller's.
+ * Chunks wait in a ring until a thread is free to work on one. The caller's thread reads the text
+ * and hands chunks on. It works on chunks, too, while it has nothing else to do. Chunks are handed
+ * on in order, so results do not depend on the number of threads. For a text of one chunk no thread
+ * is started.
  */
 #include "input/chunks.h"
 
@@ -16,6 +17,8 @@
 
 enum {
     CHUNK_BYTES = 1 << 18, /* read at a time */
+    FIRST_LINES = 3,       /* of a table's first chunk: the names, a row and its end ... */
+    FIRST_BYTES = 1 << 24, /* ... if they have no more bytes than that */
     MOST_THREADS = 256
 };
 
@@ -23,18 +26,18 @@ struct chunks {
     struct source *source;
     struct chunk_work work;
     bool ended;    /* all has been read */
-    bool too_long; /* up to a line that is too long */
+    bool too_long; /* the reading stopped at a line that is too long */
 
     struct chunk *ring;
     size_t room;
     uint64_t handed, taken, read; /* how many chunks have been handed on, given to a thread, read */
-    bool in_hand;                 /* the caller uses the one that is handed on last */
+    bool in_hand;                 /* the caller still uses the chunk handed on last */
 
-    /* Of `taken`, `read`, `done` of the chunks, and `closing`, once threads run. */
+    /* Once threads run, the lock guards `taken`, `read`, `closing` and each chunk's `done`. */
     pthread_mutex_t lock;
     pthread_cond_t waiting, finished;
     pthread_t thread[MOST_THREADS];
-    size_t threads; /* that run beside the caller's */
+    size_t threads; /* threads beside the caller's */
     bool closing;
 };
 
@@ -50,7 +53,7 @@ static bool grow(struct chunk *p, size_t wanted) {
     return true;
 }
 
-/* The mark that some programs open a text with; and the texts of two-byte characters, which some write. */
+/* Skips the byte-order mark of a UTF-8 text. Fails with a message for UTF-16. */
 static bool check_start(const struct chunks *r, struct chunk *p, size_t used) {
     if (used >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0) p->begin = 3;
     if (used < 2 || (memcmp(p->text, "\xff\xfe", 2) != 0 && memcmp(p->text, "\xfe\xff", 2) != 0))
@@ -60,35 +63,58 @@ static bool check_start(const struct chunks *r, struct chunk *p, size_t used) {
            false;
 }
 
-/* Reads on behind the part of a line that the chunk begins with, until a line ends in it, or is too long. */
+/* Returns where a line without an end, of `used` bytes, is cut: behind its last byte or its last blank. 0: nowhere. */
+static size_t find_cut(const struct chunks *r, const struct chunk *p, size_t used) {
+    const char *first = p->text + strspn(p->text, " \t");
+    if (r->work.cut == CUT_ANYWHERE) return used;
+    if (*first == '#' && !p->continues) return 0; /* a comment */
+    while (used && p->text[used - 1] != ' ' && p->text[used - 1] != '\t')
+        used--;
+    return used;
+}
+
+static size_t count_lines(const char *at, const char *end) {
+    size_t count = 0;
+    for (; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        count++;
+    return count;
+}
+
+/* Reads behind the chunk's first `used` bytes, which begin a line, until the chunk has a line end or its line is too long. A
+ * table's first chunk needs FIRST_LINES, which show its form. */
 static bool read_lines(struct chunks *r, struct chunk *p, size_t used) {
-    size_t got = CHUNK_BYTES, wanted = CHUNK_BYTES;
-    const char *last = NULL;
-    while (!last && got == wanted && used <= LINE_BYTES) {
-        wanted = LINE_BYTES + 1 - used < CHUNK_BYTES ? LINE_BYTES + 1 - used : (size_t)CHUNK_BYTES;
+    const bool opens_table = !r->read && r->work.cut == CUT_ANYWHERE;
+    const size_t most = opens_table ? FIRST_BYTES : LINE_BYTES;
+    size_t got = CHUNK_BYTES, wanted = CHUNK_BYTES, lines = opens_table ? FIRST_LINES : 1;
+    while (lines && got == wanted && used <= most) {
+        wanted = most + 1 - used < CHUNK_BYTES ? most + 1 - used : (size_t)CHUNK_BYTES;
         if (!grow(p, used + wanted + 1 + CHUNK_SPARE) ||
             !source_read(r->source, p->text + used, wanted, &got))
             return false;
         progress_add(got);
-        last = got ? memrchr(p->text + used, '\n', got) : NULL;
+        const size_t more = count_lines(p->text + used, p->text + used + got);
+        lines -= more < lines ? more : lines;
         used += got;
     }
+    const char *last = memrchr(p->text, '\n', used);
     const bool is_long = !last && got == wanted;
-    p->is_cut = is_long && r->work.cuts_lines;
-    r->too_long = is_long && !p->is_cut;
+    memset(p->text + used, 0, CHUNK_SPARE);
+    const size_t cut = is_long ? find_cut(r, p, used) : 0;
+    p->is_cut = cut;
+    r->too_long = is_long && !cut;
     r->ended = r->too_long || got < wanted;
     if (got < wanted &&
         (used ? p->text[used - 1] != '\n' : p->continues)) { /* the end of a last line */
         p->text[used++] = '\n';
         last = p->text + used - 1;
+        memset(p->text + used, 0, CHUNK_SPARE);
     }
-    p->end = p->is_cut ? used : last ? (size_t)(last + 1 - p->text) : 0;
+    p->end = cut ? cut : last ? (size_t)(last + 1 - p->text) : 0;
     p->rest = used - p->end;
-    memset(p->text + used, 0, CHUNK_SPARE);
     return r->read || check_start(r, p, used);
 }
 
-/* Reads the next chunk; the last chunk's rest is its beginning. */
+/* Reads the next chunk, which begins with the rest of the chunk before it. */
 static bool read_more(struct chunks *r) {
     struct chunk *p = &r->ring[r->read % r->room];
     const struct chunk *before = &r->ring[(r->read ? r->read - 1 : 0) % r->room];
@@ -130,13 +156,14 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* Makes the ring wide enough for all threads, and starts them. Where that cannot be done, fewer do it. */
+/* Makes the ring large enough for all threads, and starts them. If memory or threads are short,
+ * fewer threads do the work. */
 static void start(struct chunks *r) {
     size_t threads = r->source->how.threads < MOST_THREADS ? (size_t)r->source->how.threads
                                                            : (size_t)MOST_THREADS;
     struct chunk *ring = threads > 1 ? realloc(r->ring, 2 * threads * sizeof *ring) : NULL;
     if (!ring) return;
-    memset(ring + 1, 0, (2 * threads - 1) * sizeof *ring); /* the first is where it was */
+    memset(ring + 1, 0, (2 * threads - 1) * sizeof *ring); /* the first chunk keeps its contents */
     r->ring = ring;
     r->room = 2 * threads;
     while (r->threads + 1 < threads && pthread_create(&r->thread[r->threads], NULL, work, r) == 0)
@@ -169,7 +196,8 @@ static bool offer(struct chunks *r) {
     return true;
 }
 
-/* Does what there is to do while the oldest chunk is not done: reads one of the chunks, or waits for a thread. */
+/* Works on a chunk that no thread has taken; if there is none, waits until a thread has finished
+ * one. */
 static void help(struct chunks *r, const struct chunk *oldest) {
     pthread_mutex_lock(&r->lock);
     struct chunk *p = oldest->done ? NULL : take(r);

@@ -1,10 +1,10 @@
 /*
  * columns.c - see columns.h. Several threads read chunks of the table (chunks.c, rows.c).
  *
- * A chunk is taken to begin with a row. Where a row goes on from the chunk before, in quotes or because it is very
- * long, what was made of the chunk is dropped, and the reading of the one before goes on in it. The elements of a chunk
- * are handed on by key, chunk by chunk: so every group gets its elements in the order of their rows, and groups come
- * in order of first appearance, whatever the threads.
+ * A thread assumes that its chunk begins with a row. If a row goes on from the chunk before, in quotes or because it is
+ * very long, the result of the chunk is dropped, and the chunk is read again as the rest of that row and what follows
+ * it. Elements are handed on by key, chunk by chunk. So every group gets its elements in the order of their rows, and
+ * groups come in order of first appearance, for any number of threads.
  */
 #include "input/columns.h"
 
@@ -35,7 +35,7 @@ struct table {
     bool in_header, failed;
     struct form form;
     struct csv_parser parser;
-    bool has_begun;          /* a part of its line has been read */
+    bool has_begun;          /* a part of the header line has been read */
     size_t value_at, key_at; /* the field whose name is the whole text of the list; else NOWHERE */
     size_t field;
     uint64_t header_lines, header_line; /* line ends read; where the header begins, from 1 */
@@ -44,7 +44,7 @@ struct table {
 
     /* In order. */
     uint64_t line; /* the number of the line that the next chunk begins with, from 1 */
-    struct progress_of_rows *open; /* the row that goes on in it, or NULL; owned */
+    struct progress_of_rows *open; /* the row that goes on there, or NULL; owned */
     char *key;                     /* with room for a key and a column's name; owned */
 };
 
@@ -72,14 +72,14 @@ bool columns_differ(const struct columns *columns) {
     return true;
 }
 
-/* A column that is given by its number; NOWHERE for a name. */
+/* Returns the field, from 0, of a column that is given by number; NOWHERE for a name. */
 static size_t by_number(const char *name) {
     size_t number = 0;
     for (; *name; name++) {
         if (*name < '0' || *name > '9' || number > 1000000) return NOWHERE;
         number = 10 * number + (size_t)(*name - '0');
     }
-    return number - 1; /* of 0 NOWHERE, which is no name either */
+    return number - 1; /* 0 is no column's number: it gives NOWHERE, as a name does */
 }
 
 static void add_columns(struct table *t, const struct list *list) {
@@ -118,7 +118,8 @@ static void order_columns(struct layout *l) {
     qsort(l->order, l->count, sizeof *l->order, compare_fields);
 }
 
-/* Columns that are reduced apart have a group each, also where there are no rows. */
+/* Makes a group for each column that is reduced apart, if there are no keys: a column has a result
+ * also in a table without rows. */
 static bool begin_groups(struct table *t) {
     const struct layout *l = &t->layout;
     for (size_t i = 0; i < l->values && t->apart && l->values == l->count; i++)
@@ -131,6 +132,12 @@ static bool begin_groups(struct table *t) {
 
 static bool is_name(const char *text, size_t length, const char *name) {
     return strlen(name) == length && memcmp(text, name, length) == 0;
+}
+
+/* Returns whether a name is a list's whole text, which is not its only item. */
+static bool is_whole_name(const struct list *list, const char *name, size_t length) {
+    const bool is_item = list->count == 1 && strcmp(list->item[0], list->whole) == 0;
+    return list->whole && !is_item && is_name(name, length, list->whole);
 }
 
 static bool two_of_a_name(struct table *t, const struct column *c) {
@@ -150,11 +157,9 @@ static void on_name(void *data, size_t length, void *context) {
         if (c->field != NOWHERE) two_of_a_name(t, c);
         c->field = t->field + t->form.shift;
     }
-    if (asked->value.count > 1 && asked->value.is_plain && !asked->in_pairs &&
-        is_name(name, length, asked->value.whole))
+    if (!asked->in_pairs && is_whole_name(&asked->value, name, length))
         t->value_at = t->field + t->form.shift;
-    if (asked->by.count > 1 && asked->by.is_plain && is_name(name, length, asked->by.whole))
-        t->key_at = t->field + t->form.shift;
+    if (is_whole_name(&asked->by, name, length)) t->key_at = t->field + t->form.shift;
     t->field++;
     if (t->names_bytes + length + 2 > NAMES_BYTES) return;
     if (t->names_bytes) t->names[t->names_bytes++] = '\n';
@@ -222,7 +227,8 @@ static void on_names_end(int end, void *context) {
     t->header_line = t->header_lines + (end == '\n') + 1;
 }
 
-/* Names between runs of blanks; where they stand tells which words of an aligned table are theirs. */
+/* Reads names between runs of blanks. Their places in the line show later which words of an aligned
+ * table belong to which name. */
 static bool read_blank_names(struct table *t, const char *line, const char *end) {
     struct layout *l = &t->layout;
     const char *at = line;
@@ -267,7 +273,7 @@ static bool read_header(struct table *t, struct chunk *chunk) {
         size_t n = 0;
         while (n < length && at[n] != '\n' && at[n] != '\r')
             n++;
-        n += n < length; /* one row at most ends with that */
+        n += n < length; /* with it: so at most one row ends in these bytes */
         if (!read_names(t, at, n)) return false;
         t->header_lines += at[n - 1] == '\n';
         chunk->begin += n;
@@ -293,7 +299,7 @@ static bool read_comment(struct table *t) {
     }
 }
 
-/* To be called at the table's end. */
+/* Returns false, with a message, if the table has ended before its header has. */
 static bool has_header(struct table *t) {
     if (!t->in_header) return true;
     csv_set_opts(&t->parser, CSV_REPALL_NL | CSV_STRICT | CSV_STRICT_FINI);
@@ -322,7 +328,7 @@ static bool tell_cell(const struct table *t, const struct fault *f, uint64_t lin
     char shown[QUOTED_BYTES], hint_text[160];
     const char *name = t->source->name, *column = f->column->name;
     const char *type = f->column->type ? tally_type_name(f->column->type) : "decimal";
-    const bool is_whole = strlen(f->cell) == f->bytes; /* it has no zero byte */
+    const bool is_whole = strlen(f->cell) == f->bytes; /* the cell has no zero byte */
     const char *hint = is_whole ? spelling_hint(t->source->how.spelling, f->cell, hint_text) : "";
     if (!*hint && are_numbers(f->cell) && t->layout.delimiter != BY_BLANKS)
         hint = "-F blank has fields between runs of blanks";
@@ -359,7 +365,7 @@ static bool tell_width(const struct table *t, const struct fault *f, uint64_t li
 static bool tell(const struct table *t, const struct fault *f) {
     const char *name = t->source->name;
     const uint64_t line = t->line + f->line;
-    if (!f->column || f->kind == NO_MEMORY) return no_memory(t); /* all else is in a column */
+    if (!f->column || f->kind == NO_MEMORY) return no_memory(t); /* other faults name a column */
     if (f->kind == BAD_CELL) return tell_cell(t, f, line);
     if (f->kind == WIDE_ROW || f->kind == NARROW_ROW) return tell_width(t, f, line);
     if (f->kind == NO_COLUMN)
@@ -420,7 +426,8 @@ static bool hand_on(struct table *t, const struct made_rows *m) {
 
 /* ---- The whole table ---- */
 
-/* Rows of the columns that are wanted, in their order. */
+/* Prepares for the rows that Python sends of an Arrow file: without a header, and with the wanted
+ * columns alone, in order. */
 static bool begin_rows(struct table *t) {
     struct layout *l = &t->layout;
     l->delimiter = ',';
@@ -512,7 +519,7 @@ static bool read_all(struct table *t, struct chunks *chunks) {
 
 static bool parse(struct table *t) {
     const struct chunk_work work = {.context = t,
-                                    .cuts_lines = true,
+                                    .cut = CUT_ANYWHERE,
                                     .made_bytes = sizeof(struct made_rows),
                                     .prepare = prepare,
                                     .make = make,

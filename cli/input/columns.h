@@ -1,5 +1,5 @@
 /*
- * columns.h - columns of a table of comma-separated values, and the keys in others.
+ * columns.h - reads columns of a table for a reduction, and the keys in other columns.
  */
 #ifndef TALLY_CLI_COLUMNS_H
 #define TALLY_CLI_COLUMNS_H
@@ -10,17 +10,18 @@
 
 struct columns {
     struct list value; /* names, or numbers from 1; not given where the input is no table */
-    struct list by;    /* those of the keys */
+    struct list by;    /* names or numbers of the key columns */
     bool has_header;   /* the first line has names, also where numbers are given */
-    bool no_header;    /* it has none */
-    char delimiter;    /* BY_BLANKS, or 0: the form of the table tells */
-    bool in_pairs;     /* of the two value columns, for dot: they are not apart, but x and y */
+    bool no_header;    /* the first line has no names */
+    char delimiter;    /* a character or BY_BLANKS; 0: found from the first lines */
+    bool in_pairs;     /* the two value columns are x and y of dot, not reduced apart */
 };
 
 /* Returns whether several value columns are reduced, each for itself. */
 bool columns_apart(const struct columns *columns);
 
-/* Returns whether none of those is named twice; else a line says which is. */
+/* Returns whether no column is named twice among those that are reduced apart; else a message names
+ * it. */
 bool columns_differ(const struct columns *columns);
 
 /* Adds the columns of a table, which is text, to the groups. A group's key has the fields of the columns in `by`,

@@ -2,11 +2,11 @@
  * decimal.c - from digits to elements, rounded once.
  *
  * For f32 and f64 the C library reads correctly rounded. For f16 and bf16, reading a double and
- * rounding that again would round twice: a decimal a hair above a midpoint would first fall onto the
- * midpoint, and then to the wrong side. So the decimal is read twice, rounded down and rounded up.
- * Where the two differ, it lies strictly between neighbouring doubles, and the one of the two whose
- * last bit is odd stands for it: an odd double is never a midpoint of a format so much smaller, and
- * it lies on the same side of every midpoint as the decimal does.
+ * rounding that again would round twice: a decimal a hair above a midpoint would first fall onto
+ * the midpoint, and then to the wrong side. So the decimal is rounded to odd first. It is read
+ * twice, rounded down and rounded up. If the two differ, it lies strictly between neighbouring
+ * doubles, and the one whose last bit is odd is taken. An odd double is never a midpoint of a
+ * format so much smaller, and it lies on the same side of every midpoint as the decimal does.
  */
 #include "input/decimal.h"
 
@@ -67,7 +67,7 @@ static bool is_odd(double x) {
     return bits & 1;
 }
 
-/* The double that stands for the decimal when it is rounded on to a smaller format: see above. */
+/* Returns the decimal rounded to odd, a double that can be rounded on to f16 or bf16: see above. */
 static double read_odd(const char *text, char **end) {
     int mode = fegetround();
     fesetround(FE_DOWNWARD);
@@ -144,14 +144,15 @@ static inline uint64_t load(const char *text) {
     return w ^ 0x3030303030303030u;
 }
 
-/* The high bits of bytes that are no digits, up to the first of them; behind it there may be more. A byte above 9 sets
- * its own high bit; what it carries over reaches bytes behind it only. */
+/* Returns a word with the high bit set in each byte that is no digit; `w` comes from load(). Only
+ * the lowest set bit can be relied on: a byte above 9 sets its own high bit, and its carry may
+ * change the bytes behind it. */
 static inline uint64_t mark_others(uint64_t w) {
     return (w | (w + 0x7676767676767676u)) & 0x8080808080808080u;
 }
 
-/* The number that eight digits are (after Lemire, "Quickly parsing eight digits"): brought together by pairs, fours
- * and eights. */
+/* Returns the number that eight digits write (after Lemire, "Quickly parsing eight digits"): digits
+ * are joined to pairs, pairs to fours, fours to the number. */
 static inline uint64_t join_digits(uint64_t w) {
     w = w * 10 + (w >> 8); /* pairs, in every other byte */
     return ((w & 0x000000ff000000ffu) * 0x000f424000000064u +
@@ -159,8 +160,8 @@ static inline uint64_t join_digits(uint64_t w) {
            32;
 }
 
-/* Reads digits on from `at`, where `w` was loaded, and appends them to *value, which wraps where there are more
- * than 19 in all. Returns the first byte that is none. */
+/* Reads digits from `at` on, where `w` was loaded, and appends them to *value, which wraps if there
+ * are more than 19 in all. Returns the first byte that is no digit. */
 ALWAYS_INLINE const char *read_digits(const char *at, uint64_t w, uint64_t *value) {
     static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
     uint64_t others;
@@ -170,11 +171,12 @@ ALWAYS_INLINE const char *read_digits(const char *at, uint64_t w, uint64_t *valu
         w = load(at);
     }
     const unsigned bit = (unsigned)__builtin_ctzll(others), count = bit / 8;
-    *value = *value * tens[count] + join_digits(w << 8 << (63 - bit)); /* behind zeros */
+    *value = *value * tens[count] + join_digits(w << 8 << (63 - bit)); /* with leading zeros */
     return at + count;
 }
 
-/* Reads a sign and the digits behind it. Both texts that may follow are loaded before it is known which. */
+/* Reads a sign and the digits behind it. The text is loaded with and without the first byte, so
+ * that the loads need not wait for the test of the sign. */
 static inline const char *read_signed(const char *text, bool *negative, const char **first,
                                       uint64_t *value) {
     const uint64_t without = load(text), with = load(text + 1);
@@ -184,13 +186,16 @@ static inline const char *read_signed(const char *text, bool *negative, const ch
     return read_digits(*first, *first == text ? without : with, value);
 }
 
-/* The double nearest to digits * 10^exponent, in *out; false where another way is needed (after Lemire, "Number
- * parsing at a gigabyte per second").
+/* Writes to *out the double nearest to digits * 10^exponent (after Lemire, "Number parsing at a
+ * gigabyte per second"). Returns false if it cannot decide how to round.
  *
- * The digits, shifted up to 64 bits, are multiplied by 128 bits of the power. Of the product its highest 128 bits are
- * kept: what is cut off from the power, and from the product, is less than 2 of their last place. The highest 53
- * are the double's. What is below them, `rest` and `low`, decides how they are rounded, unless it is as near as that
- * to one half. Nothing overflows or is subnormal: the result is 0, or in [10^-64, 2^64 * 10^64). */
+ * `digits` is shifted up to d in [2^63, 2^64). The power is (p + e) * 2^k: p is the table's integer
+ * of 128 bits, and 0 <= e < 1. `product` is d * p / 2^64 without its fraction, which is less than
+ * 1, as d * e / 2^64 is, too. So d * (p + e) / 2^64 lies in [product, product + 2). The highest 53
+ * bits of `product` are the double's. The bits below them, `rest` and `low`, decide how to round,
+ * unless one half may lie in that interval.
+ *
+ * Nothing overflows or is subnormal: the result is 0, or in [10^-64, 2^64 * 10^64). */
 ALWAYS_INLINE bool scale(uint64_t digits, int exponent, double *out) {
     *out = (double)(int64_t)digits;
     if (exponent == 0 && digits <= (uint64_t)1 << 53) return true;
@@ -202,18 +207,19 @@ ALWAYS_INLINE bool scale(uint64_t digits, int exponent, double *out) {
     const unsigned __int128 product =
         (unsigned __int128)digits * power[0] + ((unsigned __int128)digits * power[1] >> 64);
     const uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
-    const unsigned is_long = high >> 63; /* it has 64 bits, else 63 */
+    const unsigned is_long = high >> 63; /* `high` has 64 bits, else 63 */
     const uint64_t half = (uint64_t)0x200 << is_long, rest = high & (2 * half - 1);
     if (low + 2 <= 2 && (rest == half || rest == half - 1)) return false;
     const int binary = (217706 * exponent) >> 16; /* floor(log2(10^exponent)) */
     const int field =
-        1085 + binary - shift + (int)is_long; /* the exponent's, less what the leading bit adds */
+        1085 + binary - shift + (int)is_long; /* biased exponent - 1: the leading bit adds 1 */
     const uint64_t bits = ((uint64_t)field << 52) + (high >> (10 + is_long)) + (rest >= half);
     memcpy(out, &bits, sizeof bits);
     return true;
 }
 
-/* The f32 nearest to what *x was rounded from: wrong only where *x is a midpoint of two f32s. */
+/* Rounds x, the double nearest to a decimal, to the f32 nearest to the decimal. Returns false if
+ * that may be wrong: x is a midpoint of two f32s, or the result is subnormal. */
 static inline bool shorten(double x, float *out) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);

@@ -20,10 +20,10 @@ enum decimal_result {
  * written "nan", "inf" or in hexadecimal, and Fortran's D may open its exponent. *element is written only with DECIMAL_OK. */
 enum decimal_result decimal_read(tally_type type, const char *text, void *element);
 
-/* The same, fast, of the most common numbers: up to 19 digits with a point and a small exponent, as an f64 or
- * f32; up to 18 digits as an integer. Returns the first byte after the number, or NULL where
- * decimal_read() is needed. A byte that belongs to no number must end it, and DECIMAL_SPARE bytes behind that be
- * readable. */
+/* Reads the most common numbers as decimal_read() does, but faster: up to 19 digits with a point
+ * and a small exponent, as an f64 or f32; up to 18 digits as an integer. Returns the first byte
+ * after the number, or NULL if decimal_read() is needed. A byte that belongs to no number must end
+ * the text, and DECIMAL_SPARE bytes behind that byte must be readable. */
 const char *decimal_quick(tally_type type, const char *text, void *element);
 enum { DECIMAL_SPARE = 16 };
 

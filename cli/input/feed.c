@@ -7,7 +7,7 @@
  * Read: pipes and files that cannot be mapped pass through one buffer, so memory stays constant.
  * Text: numbers are read line by line (text.c).
  *
- * Elements in the other byte order are turned on the way, chunk by chunk.
+ * Elements in the other byte order are byte-swapped chunk by chunk.
  */
 #include "input/feed.h"
 
@@ -30,7 +30,7 @@
 enum {
     WINDOW_BYTES = 64 << 20, /* mapped at a time: waking the threads costs nothing beside it */
     BUFFER_BYTES = 4 << 20,  /* read at a time */
-    CHUNK_BYTES = 512 << 10  /* turned at a time: stays in a core's cache */
+    CHUNK_BYTES = 512 << 10  /* byte-swapped or gathered at a time: stays in a core's cache */
 };
 
 /* Copies elements, each with its bytes in the other order. They need no alignment. */
@@ -59,7 +59,8 @@ static void turn(unsigned char *to, const unsigned char *from, size_t bytes, siz
 
 #define LOST_TEXT " changed while it was read: it became shorter, or its disk failed; try again"
 
-/* What is mapped now, for the signal handler: two arrays of a dot product, a mask, ids or offsets. */
+/* The inputs that are mapped now, for the signal handler: two arrays of a dot product, a mask, ids
+ * or offsets. */
 enum { MAPPED_INPUTS = 4 };
 static struct {
     const char *volatile name;
@@ -175,7 +176,7 @@ bool source_is_whole(const struct source *s) {
 
 /* ---- Read ---- */
 
-/* What is wrong with the end of the data, if anything. */
+/* Returns false, with a message, if the data end too early or within an element. */
 static bool check_end(const struct source *s) {
     size_t element = source_step(s);
     if (s->bytes != SOURCE_UNKNOWN && s->done < s->bytes)
@@ -213,7 +214,7 @@ static bool read_window(struct source *s) {
     const size_t step = source_step(s), most = BUFFER_BYTES - BUFFER_BYTES % step;
     size_t got, wanted = left < most ? (size_t)left : most;
     if (!get_buffer(s, &s->buffer, BUFFER_BYTES)) return false;
-    if (!s->done) fcntl(s->file, F_SETPIPE_SZ, 1 << 20); /* fewer waits; or it stays as it is */
+    if (!s->done) fcntl(s->file, F_SETPIPE_SZ, 1 << 20); /* for fewer waits; may fail */
     if (!source_read(s, s->buffer, wanted, &got)) return false;
     s->done += got;
     s->window = s->buffer;
@@ -225,7 +226,7 @@ static bool read_window(struct source *s) {
 
 /* ---- Handing on ---- */
 
-/* Turns the first elements of the window. */
+/* Byte-swaps the first elements of the window into s->chunk. */
 static bool turn_chunk(struct source *s, const void **x, size_t *bytes) {
     if (!get_buffer(s, &s->chunk, CHUNK_BYTES)) return false;
     *bytes = s->left < CHUNK_BYTES ? s->left : (size_t)CHUNK_BYTES;
@@ -234,7 +235,7 @@ static bool turn_chunk(struct source *s, const void **x, size_t *bytes) {
     return true;
 }
 
-/* Gathers the field of the first elements of the window. */
+/* Copies the field out of the window's first records into s->chunk. */
 static bool gather_chunk(struct source *s, const void **x, size_t *n) {
     const size_t element = tally_type_size(s->type);
     if (!get_buffer(s, &s->chunk, CHUNK_BYTES)) return false;

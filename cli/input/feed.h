@@ -6,12 +6,12 @@
 
 #include "input/source.h"
 
-/* The next elements: *n of them at *x, for this machine, until the next call or source_close(). At the
- * end *n is 0. */
+/* Gives the next elements: *n of them at *x, in this machine's byte order, until the next call or
+ * source_close(). At the end *n is 0. */
 bool source_next(struct source *source, const void **x, size_t *n);
 
-/* All elements at once, until source_close(), where the file can be mapped as it lies; else NULL, and nothing
- * has been read. To be called before source_next(). */
+/* Returns all elements, until source_close(), if the file can be mapped and used as it is. Returns
+ * NULL if not; nothing has been read then. To be called before source_next(). */
 const void *source_map(struct source *source);
 /* Returns whether a mapped file is still as long as it was. */
 bool source_is_whole(const struct source *source);

@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The delimiter of a table whose fields stand between runs of blanks and tabs. */
-enum { BY_BLANKS = 1 };
+/* The delimiter of a table whose fields stand between runs of blanks and tabs: a byte that is in no text of
+ * UTF-8. */
+enum { BY_BLANKS = (char)0xff };
 
 struct field {
     const char *first, *last; /* its text is [first, last), without quotes around it */

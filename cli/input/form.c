@@ -137,7 +137,7 @@ static const struct field *field_of(const struct sample *s, size_t row, size_t i
 
 enum kind {
     EMPTY,
-    MISSING, /* it says that there is no value */
+    MISSING, /* a word that says that there is no value */
     NUMBER,
     OTHER, /* neither, but it begins as numbers do */
     NAME
@@ -170,9 +170,15 @@ static enum kind kind_of(const struct sample *s, const struct field *f, double *
 
 /* ---- The delimiter ---- */
 
-/* Returns true if all rows of the sample have the same number of fields, at least two. The first row may have one fewer. */
+/* Returns true if all rows of the sample have the same number of fields, at least two. The first
+ * row may have one fewer. Returns false if a field has a quote inside: then this delimiter stands
+ * in the quoted fields of another one. */
 static bool is_even(const struct sample *s) {
     if (!s->rows) return false;
+    for (size_t i = 0; i < s->fields; i++) {
+        const struct field *f = &s->field[i];
+        if (!f->is_quoted && memchr(f->first, '"', (size_t)(f->last - f->first))) return false;
+    }
     const size_t n = s->row[s->rows - 1].count;
     for (size_t i = 1; i + 1 < s->rows; i++)
         if (s->row[i].count != n) return false;
@@ -212,8 +218,9 @@ static bool is_by_blanks(const struct sample *s) {
     return has_words;
 }
 
-/* The comma, where nothing else parts the fields. One that is a mark of numbers parts fields only if some of these have quotes,
- * or the first line has names. */
+/* Chooses the comma if nothing else separates the fields. A comma that is also a mark of numbers is
+ * chosen only if some field has quotes or the first line has names. Otherwise the delimiter is a
+ * tab, which the first line does not have: the table has one column. */
 static bool find_comma(struct sample *s, const char *text, const char *end) {
     const struct spelling *spelling = s->told->spelling;
     s->delimiter = ',';
@@ -228,11 +235,57 @@ static bool find_comma(struct sample *s, const char *text, const char *end) {
     return true;
 }
 
-/* Chooses among those that stand in the first line, outside quotes. */
+/* Returns whether a digit stands on both sides of a character within a field. */
+static bool is_within_numbers(const struct sample *s, char c) {
+    for (size_t i = 0; i < s->fields; i++)
+        for (const char *at = s->field[i].first + 1; at + 1 < s->field[i].last; at++)
+            if (*at == c && strchr("0123456789", at[-1]) && strchr("0123456789", at[1]))
+                return true;
+    return false;
+}
+
+/* Returns true if the comma gives more fields than the chosen delimiter, which then stands only in
+ * words. Sets *fits to false if memory is short. */
+static bool has_more_commas(struct sample *s, const char *text, const char *end, bool *fits) {
+    const char chosen = s->delimiter;
+    const size_t fields = s->row[0].count;
+    s->delimiter = ',';
+    *fits = part_rows(s, text, end);
+    const bool has_more =
+        *fits && s->rows && is_even(s) && s->row[0].count > fields && !is_within_numbers(s, chosen);
+    s->delimiter = chosen;
+    *fits = *fits && part_rows(s, text, end);
+    return has_more;
+}
+
+/* Returns true if R has written one column with quotes: the first row is a quoted name, and the
+ * others have two fields, of which the first is quoted. */
+static bool is_named_column(const struct sample *s) {
+    if (s->rows < 2 || s->row[0].count != 1 || !field_of(s, 0, 0)->is_quoted) return false;
+    for (size_t i = 1; i < s->rows; i++)
+        if (s->row[i].count != 2 || !field_of(s, i, 0)->is_quoted) return false;
+    return true;
+}
+
+/* Chooses a delimiter if none occurs in the first row: one that shows R's form (is_named_column()),
+ * else blanks, else the comma. */
+static bool find_below(struct sample *s, const char *text, const char *end) {
+    static const char known[] = {'\t', ';', ',', BY_BLANKS};
+    for (size_t i = 0; i < sizeof known; i++) {
+        s->delimiter = known[i];
+        if (!part_rows(s, text, end)) return false;
+        if (is_named_column(s)) return true;
+    }
+    return is_by_blanks(s) || find_comma(s, text, end);
+}
+
+/* Chooses a delimiter that occurs in the first row outside quotes: the only one; else the first in
+ * `order` that gives all rows as many fields, unless the comma gives more; else the first in
+ * `known`. If none occurs, find_below() chooses. */
 static bool find_delimiter(struct sample *s, const char *text, const char *end) {
-    static const char known[] = ",\t;|", order[] = "\t;,|";
+    static const char known[] = ",\t;|", order[] = "\t;|,";
     const struct spelling *spelling = s->told->spelling;
-    bool is_there[sizeof known] = {false};
+    bool is_there[sizeof known] = {false}, fits = true;
     size_t count = 0, only = 0;
     for (size_t i = 0; i < sizeof known - 1; i++) {
         s->delimiter = known[i];
@@ -245,21 +298,20 @@ static bool find_delimiter(struct sample *s, const char *text, const char *end) 
     if (count == 1) return s->delimiter = known[only], true;
     for (size_t i = 0; i < sizeof order - 1 && count; i++) {
         s->delimiter = order[i];
-        if (is_there[strchr(known, order[i]) - known] && part_rows(s, text, end) && is_even(s))
-            return true;
+        if (!is_there[strchr(known, order[i]) - known]) continue;
+        if (!part_rows(s, text, end)) return false;
+        if (is_even(s) && !(is_there[0] && has_more_commas(s, text, end, &fits))) return fits;
+        if (!fits) return false;
     }
     for (size_t i = 0; i < sizeof known - 1 && count; i++)
         if (is_there[i]) return s->delimiter = known[i], true;
-    s->delimiter = BY_BLANKS;
-    if (!part_rows(s, text, end)) return false;
-    if (!is_by_blanks(s)) return find_comma(s, text, end);
-    return true;
+    return find_below(s, text, end);
 }
 
 /* ---- Rows that are wider than the first line ---- */
 
-/* Returns whether the last column of an aligned table holds the words that a row has more: they begin where its name does, or
- * behind that. */
+/* Returns true if the words that a row has too many belong to the last column of an aligned table:
+ * its words begin where the column's name does, or behind that. */
 static bool ends_in_words(const struct sample *s, size_t row) {
     const struct row *first = &s->row[0], *r = &s->row[row];
     if (s->delimiter != BY_BLANKS || r->count <= first->count || !is_aligned(s)) return false;
@@ -267,7 +319,8 @@ static bool ends_in_words(const struct sample *s, size_t row) {
            field_of(s, 0, first->count - 1)->first - first->text;
 }
 
-/* Returns whether the field, which is not quoted, has so many digits: a part of a number that was parted at its mark. */
+/* Returns true if the field has `least` to `most` digits and no quotes, as a part of a number has
+ * that was split at its mark. is_first: it is the number's first part. */
 static bool are_digits(const struct field *f, size_t least, size_t most, bool is_first) {
     const char *at = f->first + (is_first && f->first < f->last && strchr("+-", *f->first));
     size_t digits = 0;
@@ -318,12 +371,35 @@ static bool has_some_names(const struct sample *s) {
     return all;
 }
 
-/* Finds whether the first line is one name short of all rows. False where that is not clear. */
+/* Returns true if each row begins with a number and ends in a word without quotes. Then it is not
+ * clear whether the number is the row's name, or the last field has two words. */
+static bool has_numbered_words(const struct sample *s) {
+    for (size_t i = 1; i < s->rows; i++) {
+        const struct field *first = field_of(s, i, 0), *last = field_of(s, i, s->row[i].count - 1);
+        if (s->delimiter != BY_BLANKS || first->is_quoted || last->is_quoted ||
+            kind_of(s, first, NULL) != NUMBER || kind_of(s, last, NULL) != NAME)
+            return false;
+    }
+    return true;
+}
+
+static bool tell_words(const struct sample *s) {
+    const size_t n = s->row[0].count;
+    return failed("%s: all rows have %zu fields, and the first line has %zu: words with a blank "
+                  "between them must stand in quotes; if the first field names the row, put a name "
+                  "for it into the first line",
+                  s->told->name, n + 1, n),
+           false;
+}
+
+/* Sets *shift to 1 if each row begins with a field that has no name in the first line, else to 0.
+ * Returns false, with a message, if that is not clear. */
 static bool find_shift(const struct sample *s, size_t *shift) {
     const size_t n = s->row[0].count;
     bool is_filled = false, is_words = true, is_thousands = true, is_parted = true;
     const bool is_labelled = are_labelled(s);
     *shift = is_labelled;
+    if (s->told->no_header) return true;
     for (size_t i = 1; i < s->rows; i++) {
         if (s->row[i].count != n + 1) return true;
         is_filled |= s->row[i].filled == n + 1;
@@ -333,7 +409,10 @@ static bool find_shift(const struct sample *s, size_t *shift) {
     }
     if (s->rows < 2 || !is_filled) return true;
     if (!is_labelled && (is_words || !has_some_names(s))) return true;
-    if (is_thousands || (is_parted && !are_numbered(s)))
+    /* In a table of one column or one row, numbers such as 1,5 may look like row numbers. */
+    const bool is_numbered = are_numbered(s) && n > 1 && s->rows > 2;
+    if (!is_labelled && !is_numbered && has_numbered_words(s)) return tell_words(s);
+    if (is_thousands || (is_parted && !is_numbered))
         return failed("%s: all rows have %zu fields, and the first line has %zu: numbers such as "
                       "%s must stand in quotes; if the first field names the row, put a name for "
                       "it into the first line",
@@ -351,14 +430,13 @@ static bool find_shift(const struct sample *s, size_t *shift) {
 /* Evidence that the first row is a header: how many of its fields are of one kind above fields of another. */
 struct evidence {
     size_t names_above_numbers, others_above_numbers, texts;
-    size_t numbers,
-        years; /* above numbers; of them, those that may be years and stand above others than years */
-    bool rise, fall, is_near; /* they rise, they fall, they are at most ten apart */
+    size_t numbers, years;    /* numbers above numbers; those that may be years above others */
+    bool rise, fall, is_near; /* these numbers rise; fall; differ by at most ten */
     double last;
     bool is_counted; /* the first name is empty, and the others are 0, 1, 2 ... */
 };
 
-/* Tells what kinds of words the later rows have in field i. */
+/* Finds the kinds of words that the later rows have in field i. */
 static void look_below(const struct sample *s, size_t i, bool *has_numbers, bool *has_names,
                        bool *are_years) {
     *has_numbers = *has_names = false;
@@ -427,7 +505,8 @@ static bool is_unclear(const struct sample *s) {
            false;
 }
 
-/* Returns whether a column's number is a field of the first line, and there are fewer columns than that. */
+/* Returns true if a number given for a column is a name: a field of the first line equals it, and
+ * the line has fewer fields than that number. */
 static bool is_named_by_number(const struct sample *s) {
     for (size_t n = 0; n < s->told->number_count; n++) {
         const char *word = s->told->number[n];
@@ -455,15 +534,15 @@ static bool find_header(const struct sample *s, size_t shift, bool *has_header) 
     if (e.names_above_numbers) return is_sequence ? (*has_header = true) : is_unclear(s);
     if (e.others_above_numbers) {
         if (e.numbers && !are_years)
-            return true; /* a damaged number, which is told where it is read */
+            return true; /* a damaged number: reported when its cell is read */
         return *has_header = true;
     }
-    if (!e.texts || !are_years) return true;
-    if (e.numbers > 1 && e.is_near && is_sequence) return *has_header = true;
-    return is_unclear(s);
+    const bool are_years_in_order = are_years && e.numbers > 1 && e.is_near && is_sequence;
+    if (!are_years || (!e.texts && !are_years_in_order)) return true;
+    return e.texts && are_years_in_order ? (*has_header = true) : is_unclear(s);
 }
 
-/* The next word of the comment line, and the byte behind it; NULL where there is none. */
+/* Finds the next word of the comment line. Returns the byte behind it, or NULL at the end. */
 static const char *comment_word(const struct sample *s, const char *at, struct field *f) {
     if (s->delimiter == BY_BLANKS) return field_between_blanks(at, s->comment_end, f);
     if (at > s->comment_end) return NULL;
@@ -508,7 +587,7 @@ static bool has_named_comment(const struct sample *s) {
 
 /* ---- All of it ---- */
 
-/* The line sep=; that Excel takes. */
+/* Skips a first line such as sep=; which Excel understands, and takes the delimiter from it. */
 static void skip_separator(struct form *out, char *delimiter, const char *text, const char *end) {
     const char *last = line_end(text, end);
     if (last - text != 5 || memcmp(text, "sep=", 4) != 0 || last == end) return;

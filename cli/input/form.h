@@ -1,6 +1,8 @@
 /*
- * form.h - the form of a table: what parts its fields, whether its first line has names, and how many fields a row has. It is
- * decided in one place, from the first rows and from what was told.
+ * form.h - the form of a table: its delimiter, whether its first line has names, and how many
+ * fields a row has.
+ *
+ * All of it is decided here, from the first rows and from the options.
  */
 #ifndef TALLY_CLI_FORM_H
 #define TALLY_CLI_FORM_H
@@ -12,10 +14,10 @@
 
 /* The options that describe a table. */
 struct form_told {
-    const char *name;  /* how messages call the table */
-    char delimiter;    /* 0: not told */
+    const char *name;  /* the table's name in messages */
+    char delimiter;    /* 0: not given */
     bool header;       /* the first line has names */
-    bool no_header;    /* it has none */
+    bool no_header;    /* the first line has no names */
     bool needs_header; /* a column is given by a name that is no number */
     const struct spelling *spelling;
     size_t number_count;
@@ -27,10 +29,10 @@ struct form_told {
 struct form {
     char delimiter;      /* a character, or BY_BLANKS */
     bool has_header;     /* the first row has names */
-    const char *comment; /* the comment line whose words are the names instead; NULL */
+    const char *comment; /* the comment line whose words are the names; else NULL */
     const char *comment_end;
-    size_t skip;  /* bytes before the first row that are none of the table's */
-    size_t lines; /* line ends in them */
+    size_t skip;  /* bytes before the table: those of a line sep=; */
+    size_t lines; /* line ends in these bytes */
     size_t shift; /* fields before the named ones: R writes no name for those of the rows */
     size_t width; /* fields of the first row and the shift; 0: the text ends before that row does */
 };

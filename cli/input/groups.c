@@ -9,18 +9,19 @@
 #include <string.h>
 
 enum {
-    LONG_RUN = 32 << 10,   /* bytes of elements that are fed at once */
-    POOL_LEAST = 16 << 10, /* elements that a pool has room for at first, */
-    POOL_FED = 64 << 10,   /* at which they are fed, if there are few groups, */
-    POOL_A_GROUP = 32,     /* or so many a group, as feeding takes a copy of all states first, */
-    POOL_MOST = 16 << 20   /* or at most so many */
+    LONG_RUN = 32 << 10,   /* bytes: a longer run is fed at once */
+    POOL_LEAST = 16 << 10, /* elements: a pool's first room */
+    POOL_FED = 64 << 10,   /* elements that are collected, at least, before they are fed */
+    POOL_A_GROUP = 32,     /* elements for each group, at least: feeding copies all states */
+    POOL_MOST = 16 << 20   /* elements that are collected, at most */
 };
 
 static bool no_memory(const struct groups *g) {
     return failed("no memory for more than %zu groups; reduce parts of the data", g->count), false;
 }
 
-/* Eight bytes at a time, each stirred by a multiplication (after Fowler, Noll and Vo's of single bytes). */
+/* Hashes eight bytes at a time as FNV-1a does a single byte (Fowler, Noll and Vo): an exclusive or,
+ * then a multiplication. */
 uint64_t groups_hash(const char *key, size_t length) {
     uint64_t h = 0xcbf29ce484222325u ^ length, word;
     for (; length >= 8; key += 8, length -= 8) {
@@ -243,7 +244,7 @@ static const char *find_field(const struct group *group, size_t field) {
     return at;
 }
 
-/* How the keys are compared: qsort() hands nothing on. */
+/* Arguments of compare(): qsort() cannot hand them on. */
 enum { FIELDS_MOST = 64 };
 static size_t sorted_fields;
 static bool is_numeric[FIELDS_MOST];

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { LONGEST_NUMBER = 40 }; /* bytes: so that a constant array of bytes is no number */
+enum { LONGEST_NUMBER = 40 }; /* bytes: a constant array of bytes may look like one long number */
 
 static bool is_blank(unsigned char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -17,7 +17,8 @@ bool guess_text(const unsigned char *bytes, size_t size) {
     return true;
 }
 
-/* Returns whether a word is a number, in decimal: not too strictly. */
+/* Returns whether a word looks like a decimal number: it has a digit, and else only signs, points
+ * and e. */
 static bool is_number(const unsigned char *word, size_t length) {
     bool has_digit = false;
     if (length > LONGEST_NUMBER) return false;

@@ -7,9 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether they may be text: no control bytes but those that text has. Of no bytes: true. */
+/* Returns whether the bytes may be text: no control bytes but those that text has. Of no bytes:
+ * true. */
 bool guess_text(const unsigned char *bytes, size_t size);
-/* Returns whether they are numbers as text and nothing else. is_cut: more bytes follow. */
+/* Returns whether the bytes are numbers as text and nothing else. is_cut: more bytes follow. */
 bool guess_numbers(const unsigned char *bytes, size_t size, bool is_cut);
 
 #endif

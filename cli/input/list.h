@@ -14,12 +14,12 @@ enum { LIST_MOST = 64 };
 struct list {
     const char *whole; /* the text, as typed; NULL: no list was given */
     size_t count;      /* 0 where an item is empty, or there are more than LIST_MOST */
-    bool is_plain;     /* it has no quote and no backslash */
+    bool is_plain;     /* `whole` has no quote and no backslash */
     const char *item[LIST_MOST];
-    char *own; /* what the items point into; owned */
+    char *own; /* the memory that the items point into; owned */
 };
 
-/* Parts the text. False where there is no memory, with the line that says so. */
+/* Splits the text into items. Returns false, with a message, if memory is short. */
 bool list_parse(struct list *list, const char *text);
 /* Makes the whole text the only item. */
 void list_take_whole(struct list *list);

@@ -13,7 +13,7 @@ bool missing_can_be(const struct spelling *s, tally_type type) {
     return s->skip_na && (type_is_floating(type) || s->has_na_number);
 }
 
-/* Marks by the bits of NaN: all of the exponent's, and one more. */
+/* Clears mask[i] if x[i] is NaN: all bits of its exponent are set, and one more below them. */
 #define MARK_NAN(bits, exponent)                                                                   \
     for (size_t i = 0; i < n; i++) {                                                               \
         uint##bits##_t v;                                                                          \
@@ -100,7 +100,8 @@ static size_t place_of(const tally_problem *problem, size_t i) {
     return op == TALLY_ARGMIN ? 0 : op == TALLY_ARGMAX ? 1 : INDEXES_MOST;
 }
 
-/* The place in the run of the element that is number `rank` of those that are left. */
+/* Returns the place in the run of the kept element that has number `rank`, from 0, among the kept
+ * ones. */
 static uint64_t place_in_run(const struct kept *k, size_t n, uint64_t rank) {
     for (size_t i = 0; i < n; i++)
         if (k->mask[i] && !rank--) return i;
@@ -124,7 +125,7 @@ void index_map_note(struct index_map *p, const tally_problem *problem, const tal
             if (index >= p->kept)
                 p->index[place] = p->seen + place_in_run(k, n, index - p->kept);
             else if (!p->is_known[place])
-                p->index[place] = index; /* of before the first gap */
+                p->index[place] = index; /* from before the first gap: the same in both */
             p->is_known[place] = true;
         }
     p->seen += n;

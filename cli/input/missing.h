@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Returns whether an element of this type can be one of these. */
+/* Returns whether an element of this type can be missing. */
 bool missing_can_be(const struct spelling *s, tally_type type);
 
 /* Clears mask[i] where x[i] is missing. Returns how many of mask[0..n) are not 0 then. */
@@ -19,8 +19,8 @@ size_t missing_mark(const struct spelling *s, tally_type type, const void *x, si
  * argmax count. All fields start as 0. */
 enum { INDEXES_MOST = 2 };
 struct index_map {
-    uint64_t seen, kept;          /* elements so far, and those that are left of them */
-    uint64_t index[INDEXES_MOST]; /* of argmin and argmax, among all */
+    uint64_t seen, kept;          /* elements so far; those of them that are kept */
+    uint64_t index[INDEXES_MOST]; /* of argmin and argmax, among all elements */
     bool is_known[INDEXES_MOST];
 };
 
@@ -31,9 +31,9 @@ struct kept {
 };
 enum { KEPT_MOST = 1 << 19 }; /* elements of a run */
 
-/* Leaves out of x[0..n), and of the partners y or NULL, pairs in which one is missing: n <=
- * KEPT_MOST. *x and *y become what is left, and kept->n how many. False where there is no memory,
- * with the line that says so. */
+/* Leaves missing elements out of (*x)[0..n), n <= KEPT_MOST. With partners *y, or NULL, both
+ * elements of a pair are left out if one is missing. *x and *y become the remaining elements,
+ * kept->n of them. Returns false, with a message, if memory is short. */
 bool kept_choose(struct kept *kept, const struct spelling *s, tally_type type, const void **x,
                  const void **y, size_t n);
 void kept_free(struct kept *kept);
@@ -41,7 +41,7 @@ void kept_free(struct kept *kept);
 /* Notes that the run, of n elements, has been fed to the state. */
 void index_map_note(struct index_map *p, const tally_problem *problem, const tally_state *state,
                     const struct kept *kept, size_t n);
-/* Makes the indexes among the problem's values those among all elements. */
+/* Replaces the indices of argmin and argmax in `values` by those among all elements. */
 void index_map_apply(const struct index_map *p, const tally_problem *problem, tally_value *values,
                      size_t count);
 

@@ -1,9 +1,10 @@
 /*
  * money.c - see money.h.
  *
- * A short number, as nearly all are, is added as an integer to the others with as many places. Of a longer one each
- * digit is added to the limb that it belongs to. Carries are made only now and then, after at most 2^30 numbers: a limb
- * has room for 2^33 times nine digits, and 128 bits for 2^67 times eighteen.
+ * A short number, as nearly all are, is added as an integer to the sum of those with as many
+ * places. The digits of a longer number are added to the limbs that they belong to, less than 10^9
+ * to each. Carries are settled after at most 2^30 numbers: 2^30 * 10^9 < 2^63, the room of a limb,
+ * and 2^30 * 10^18 < 2^127, the room of a sum of short numbers.
  */
 #include "input/money.h"
 
@@ -13,8 +14,9 @@
 static const int64_t BASE = 1000000000;
 static const uint32_t CARRY_AFTER = 1u << 30;
 
-/* Moves the short numbers' sums into limbs: of each, what is before the point, below 2^90, to four and what is
- * behind it to two, all of one sign. */
+/* Moves the sums of short numbers into limbs. A sum is less than 2^30 * 10^18 < 2^90 < 10^36: its
+ * digits before the point go into four limbs, those behind it into two, all with the sign of the
+ * sum. */
 static void gather(struct money *m) {
     for (int p = 0; p <= MONEY_SHORT; p++) {
         int64_t ten = 1;
@@ -140,7 +142,7 @@ const char *money_print(const struct money *money, char text[MONEY_TEXT]) {
     }
     for (int i = 0; i < MONEY_LIMBS; i++)
         print_limb(m.limb[i], digits + 9 * (MONEY_LIMBS - 1 - i));
-    const int units = 9 * (MONEY_LIMBS - MONEY_POINT) - 1; /* where the units digit is */
+    const int units = 9 * (MONEY_LIMBS - MONEY_POINT) - 1; /* index of the units digit */
     int first = 0;
     while (first < units && digits[first] == '0')
         first++;

@@ -42,7 +42,7 @@ static void skip_space(struct cursor *c) {
         c->at++;
 }
 
-/* Steps over `wanted`, and the space before it; false, and nothing, where something else stands. */
+/* Steps over white space and then over `wanted`. Returns false if another character stands there. */
 static bool take(struct cursor *c, char wanted) {
     skip_space(c);
     if (c->at == c->end || *c->at != wanted) return false;
@@ -58,7 +58,8 @@ static bool take_word(struct cursor *c, const char *word) {
     return true;
 }
 
-/* A string between quotes of either kind, without escapes, that fits text[0..size). */
+/* Reads a string between quotes of either kind. Returns false if there is none, or it has escapes,
+ * or it does not fit text[0..size). */
 static bool take_string(struct cursor *c, char *text, size_t size) {
     char quote;
     if (take(c, '\''))
@@ -77,7 +78,8 @@ static bool take_string(struct cursor *c, char *text, size_t size) {
     return true;
 }
 
-/* A length. One that does not fit 64 bits is read as the largest: the product will not fit either. */
+/* Reads a length. One that does not fit 64 bits is read as the largest: the product will not fit
+ * either. */
 static bool take_length(struct cursor *c, uint64_t *out) {
     skip_space(c);
     const char *first = c->at;
@@ -87,7 +89,7 @@ static bool take_length(struct cursor *c, uint64_t *out) {
             __builtin_add_overflow(value, (uint64_t)(*c->at - '0'), &value))
             value = UINT64_MAX; /* and the next digit overflows again */
     if (c->at == first) return false;
-    take(c, 'L'); /* what Python 2 wrote after a long */
+    take(c, 'L'); /* Python 2 wrote it after a long */
     *out = value;
     return true;
 }
@@ -116,7 +118,7 @@ static bool take_shape(struct cursor *c, struct fields *f) {
 
 /* ---- Structured arrays ---- */
 
-/* Bytes of a type such as <f8, |V4, <U5 or <M8[ns]; 0 where that is not known. */
+/* Returns the bytes of a type such as <f8, |V4, <U5 or <M8[ns]; 0 if it is not known. */
 static size_t bytes_of(const char *descr) {
     const char *code = descr + (descr[0] && strchr("<>|=", descr[0]));
     size_t bytes = 0;
@@ -129,7 +131,8 @@ static size_t bytes_of(const char *descr) {
 
 static bool take_fields(struct cursor *c, struct fields *f, size_t *bytes, unsigned depth);
 
-/* A field's type, and the shape that may follow: *bytes becomes its size. */
+/* Reads a field's type, the shape that may follow, and the parenthesis. *bytes becomes the field's
+ * size. */
 static bool take_type(struct cursor *c, struct fields *f, char descr[64], size_t *bytes,
                       bool *has_parts, unsigned depth) {
     struct fields shape = {.product = 1};
@@ -152,7 +155,7 @@ static bool take_type(struct cursor *c, struct fields *f, char descr[64], size_t
     return take(c, ')');
 }
 
-/* A field's name, or its title and name. */
+/* Reads a field's name, or its title and name. */
 static bool take_name(struct cursor *c, char name[64]) {
     char title[64];
     if (!take(c, '(')) return take_string(c, name, 64);
@@ -160,7 +163,8 @@ static bool take_name(struct cursor *c, char name[64]) {
            take(c, ')');
 }
 
-/* The list of fields. Those of the array itself, of depth 0, are looked through for the wanted one. */
+/* Reads the list of fields. At depth 0, where the fields are the array's own, looks for the wanted
+ * one. */
 static bool take_fields(struct cursor *c, struct fields *f, size_t *bytes, unsigned depth) {
     *bytes = 0;
     if (depth > 8 || !take(c, '[')) return false;
@@ -187,7 +191,7 @@ static bool take_fields(struct cursor *c, struct fields *f, size_t *bytes, unsig
     return true;
 }
 
-/* Reads one "key: value"; NULL, or what is wrong with it. */
+/* Reads one "key: value". Returns NULL, or the message that says what is wrong. */
 static const char *take_field(struct cursor *c, struct fields *f) {
     char key[24];
     if (!take_string(c, key, sizeof key) || !take(c, ':')) return "its header is damaged";
@@ -247,7 +251,7 @@ static const struct {
     {"V2", 0, 2},
 };
 
-/* What a dtype that is not reduced is called, and how its owner gets on. */
+/* Returns what to call a dtype that is not supported, and advice on how to convert it. */
 static const char *unsupported(const char *code) {
     if (code[0] && strspn(code + 1, "0123456789") != strcspn(code + 1, "["))
         return "not a number type of Tally; convert it with astype()";

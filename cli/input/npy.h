@@ -29,7 +29,7 @@ struct npy_header {
     size_t element;  /* bytes an element */
     size_t
         record; /* of a structured array: bytes from one element's field to the next one's; else 0 */
-    size_t offset;   /* of the field in it */
+    size_t offset;   /* of the field in that element */
     bool big_endian; /* the elements' byte order */
     uint64_t count;  /* elements in all; count * element, or count * record, fits 63 bits */
     unsigned dims;   /* how many dimensions; the first NPY_DIMS of them have these lengths */

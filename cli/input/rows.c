@@ -1,8 +1,9 @@
 /*
  * rows.c - see rows.h.
  *
- * A line whose fields have no quotes, or one on each side, is its fields between delimiters, and is read here; any other
- * is libcsv's, up to where a row ends with a line. So is a line in which something is wrong with the fields.
+ * A line whose fields have no quotes, or one on each side, is split at its delimiters here. Any
+ * other line goes to libcsv, up to a line end that is also the end of a row. A line in which
+ * something is wrong with the fields goes to libcsv, too.
  */
 #include "input/rows.h"
 
@@ -14,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cell of the row that is being read. Behind its end stands a byte that is of no number, or soon. */
+/* One cell of the current row. A byte that cannot continue a number follows within DECIMAL_SPARE
+ * bytes, so the number parser needs no length check. */
 struct cell {
     const char *text;
     size_t bytes;
     bool is_in_row;
-    char *own; /* CELL_BYTES + DECIMAL_SPARE for what libcsv says; owned */
+    char *own; /* CELL_BYTES + DECIMAL_SPARE, for a field that libcsv reads; owned */
 };
 
 struct progress_of_rows {
@@ -27,10 +29,10 @@ struct progress_of_rows {
     struct csv_parser parser;
     bool in_row;       /* libcsv is within a row */
     bool in_comment;   /* the line is a comment */
-    size_t field;      /* of that, from 0 */
+    size_t field;      /* fields of the row before the next one */
     size_t filled;     /* fields up to the last one that is not empty */
     uint64_t line;     /* line ends of the chunk before what is read now */
-    uint64_t row_line; /* before the row; less than 0, wrapped, where it began in another chunk */
+    uint64_t row_line; /* line ends before the row; wraps below 0 if it began in another chunk */
     size_t cells;
     struct cell *cell; /* of each column */
 };
@@ -83,7 +85,7 @@ static uint32_t *find_slot(const struct keys *k, uint64_t hash, const char *text
     }
 }
 
-/* Slots are at most half full. */
+/* Makes more slots if with another key more than half of them would be full. */
 static bool add_slots(struct keys *k) {
     if (2 * (k->count + 1) <= k->slot_count) return true;
     const size_t count = k->slot_count ? 2 * k->slot_count : 256;
@@ -109,7 +111,7 @@ static bool keep_text(struct keys *k, const char *text, size_t bytes, size_t *at
     return true;
 }
 
-/* *number becomes that of the key. */
+/* Sets *number to the number of the key. A new key gets the next one. */
 static bool find_key(struct made_rows *m, const char *text, size_t bytes, uint32_t *number) {
     struct keys *k = &m->keys;
     if (!add_slots(k)) return no_memory(m);
@@ -127,7 +129,7 @@ static bool find_key(struct made_rows *m, const char *text, size_t bytes, uint32
     return true;
 }
 
-/* The key of the row. */
+/* Sets *number to the number of the row's key. */
 static bool row_key(struct made_rows *m, uint32_t *number) {
     const struct layout *l = m->layout;
     const struct cell *cell = m->at->cell;
@@ -290,8 +292,8 @@ static bool read_by_library(struct made_rows *m, const char *text, size_t bytes)
 
 /* ---- Simple lines ---- */
 
-/* The first byte in [at, end) that is one or the other, or end; eight at a time: DECIMAL_SPARE
- * bytes behind the end can be read. */
+/* Returns the first byte in [at, end) that is one of two, or end. `one` and `other` have the byte
+ * eight times. Reads eight bytes at a time, so up to seven behind the end. */
 static inline const char *find_either(const char *at, const char *end, uint64_t one,
                                       uint64_t other) {
     for (; at < end; at += 8) {
@@ -300,7 +302,7 @@ static inline const char *find_either(const char *at, const char *end, uint64_t 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         w = __builtin_bswap64(w);
 #endif
-        /* The lowest byte that is 0 is marked, and perhaps others behind it. */
+        /* Marks the lowest byte that is 0, and perhaps bytes behind it that are not 0. */
         const uint64_t a = w ^ one, b = w ^ other;
         const uint64_t marks =
             (((a - 0x0101010101010101u) & ~a) | ((b - 0x0101010101010101u) & ~b)) &
@@ -318,15 +320,15 @@ static inline const char *skip_blanks(const char *at, const char *end) {
     return at;
 }
 
-/* How a line is parted: the delimiter eight times, whether blanks around a field are no part of it,
+/* The way a line is split: its delimiter eight times, whether blanks around a field are left out,
  * and whether the line has quotes. */
 struct parting {
     uint64_t delimiters;
     bool trims, has_quotes;
 };
 
-/* Finds the field that begins at `at`; returns the delimiter behind it, or end. NULL where a quote
- * stands within a field, or two of them for one: those are libcsv's. */
+/* Finds the field that begins at `at`. Returns the delimiter behind it, or end. Returns NULL if a
+ * quote stands within the field, also a doubled one: libcsv reads such a line. */
 static inline const char *part(const struct parting *by, const char *at, const char *end,
                                struct field *f) {
     static const uint64_t quotes = 0x0101010101010101u * '"';
@@ -394,11 +396,11 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
     return true;
 }
 
-/* The marks of a line that are ahead. */
+/* A place among the marks of a line's delimiters, and the marks behind it. */
 struct marks {
     const char *at; /* the byte of the word's bit 0 */
     uint64_t word;
-    size_t next; /* of the words behind it, the first */
+    size_t next; /* index of the next word of marks */
 };
 
 /* Finds the next delimiter, or NULL where none is marked. */
@@ -410,8 +412,8 @@ static inline const char *next_mark(struct marks *ahead, const struct scanned *l
     return ahead->word ? ahead->at + __builtin_ctzll(ahead->word) : NULL;
 }
 
-/* The same of a line without quotes, whose delimiters before the last column are marked. False, and
- * nothing is read, where that is not so. */
+/* Reads a line without quotes by the marks of its delimiters. Returns false, and reads nothing, if
+ * read_other_line() must do it: for example, not all delimiters before the last column are marked. */
 static inline bool read_marked(struct made_rows *m, const char *at, const struct scanned *line) {
     const struct layout *l = m->layout;
     const bool trims = l->delimiter != ' ';
@@ -496,13 +498,13 @@ static void read_between_blanks(struct made_rows *m, const char *line, const cha
 
 /* ---- Lines ---- */
 
-/* Returns the first quote, or the first carriage return that does not stand before a line end; or
- * end. */
+/* Returns the first quote, or end. */
 static const char *find_quote(const char *at, const char *end) {
     const char *quote = memchr(at, '"', (size_t)(end - at));
     return quote ? quote : end;
 }
 
+/* Returns the first carriage return that does not stand before a line end, or end. */
 static const char *find_return(const char *at, const char *end) {
     while ((at = memchr(at, '\r', (size_t)(end - at))) && at + 1 < end && at[1] == '\n')
         at++;
@@ -523,7 +525,7 @@ static void read_other_line(struct made_rows *m, const char *at, const struct sc
     struct progress_of_rows *r = m->at;
     const char *end = line->end;
     if (r->in_comment || (!r->in_row && field_opens_comment(at, end, m->layout->delimiter))) {
-        r->in_comment = next == end; /* it goes on in the next chunk */
+        r->in_comment = next == end; /* the comment goes on in the next chunk */
         return;
     }
     if (m->layout->delimiter == BY_BLANKS) {
@@ -612,7 +614,7 @@ static void clear(struct made_rows *m) {
     m->fault.kind = NOTHING;
 }
 
-/* Makes it forget the row that it is in. */
+/* Drops the row or the comment that has been begun. */
 static void restart(struct progress_of_rows *r) {
     if (r->in_row && r->has_parser) csv_free(&r->parser);
     r->has_parser &= !r->in_row;
@@ -663,7 +665,8 @@ static bool new_list(const struct layout *l, struct values *v, size_t element, s
 }
 
 bool rows_prepare(struct made_rows *m, const struct layout *l, size_t bytes) {
-    /* An element stands in a row with all delimiters before the last column, a digit and an end. */
+    /* Each element takes a row of at least field + 2 bytes: the delimiters before the last column,
+     * a digit and a line end. */
     const size_t room = bytes / (l->order[l->count - 1]->field + 2) + 2;
     m->layout = l;
     m->is_slow = !spelling_is_plain(l->spelling) || l->spelling->has_na_number;

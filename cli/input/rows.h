@@ -13,32 +13,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CELL_BYTES = 4096 }; /* a cell that is looked at is shorter */
+enum { CELL_BYTES = 4096 }; /* a cell that is read is shorter */
 
 struct column {
     const char *name;
     size_t length;
-    size_t field;    /* where it is in a row, from 0 */
+    size_t field;    /* its number in a row, from 0 */
     tally_type type; /* of the elements; 0: decimals, which are short_decimals */
     size_t element;  /* bytes of one */
-    size_t at, end;  /* of runs of blanks: where its name stands in the first line */
+    size_t at, end;  /* with BY_BLANKS: its name's place in the first line */
 };
 
-/* What is read of each row. */
+/* The columns that are read from each row, and how. */
 struct layout {
     const struct spelling *spelling;
     bool in_pairs;  /* the two value columns are x and y */
     char delimiter; /* or BY_BLANKS */
     scan_line *scan;
-    size_t width;    /* a row has at most so many fields, but for empty ones behind them */
-    size_t least;    /* and at least so many */
-    bool is_aligned; /* of runs of blanks: columns stand below their names, and */
-    size_t last_at;  /* the last one, whose name begins there, may hold blanks */
-    size_t count,
-        values;   /* of the columns; the first of them have the values, the others the key */
-    size_t lists; /* of elements: one for each value column, or for the pair */
-    struct column *column;       /* owned, as is */
-    const struct column **order; /* the same, by their fields */
+    size_t width;          /* most fields of a row, without empty ones behind them */
+    size_t least;          /* least fields of a row */
+    bool is_aligned;       /* with BY_BLANKS: columns stand below their names */
+    size_t last_at;        /* if aligned: where the last name begins; its column may hold blanks */
+    size_t count, values;  /* columns; the first `values` have the values, the others the key */
+    size_t lists;          /* of elements: one for each value column, or for the pair */
+    struct column *column; /* [count]; owned, as is `order` */
+    const struct column **order; /* [count]: the columns in order of their fields */
 };
 
 /* digits * 10^-places; or, where places < 0, the text that begins at keys.text + digits. */
@@ -53,7 +52,7 @@ struct keys {
         size_t at, bytes; /* of its text: its fields, each ended by a zero byte */
     } * list;
     size_t count, room;
-    char *text; /* of all */
+    char *text; /* the texts of all keys */
     size_t used, text_room;
     uint32_t *slots; /* a hash table of indices into the list, plus 1 */
     size_t slot_count;
@@ -61,14 +60,14 @@ struct keys {
 
 /* A list of elements; y are the partners of x, of dot. */
 struct values {
-    unsigned char *x, *y;               /* as they come */
-    unsigned char *x_sorted, *y_sorted; /* by key; the same where there are no key columns */
-    uint32_t *key;                      /* of each, the number of its key */
-    size_t *first; /* of each key, the first of the sorted; one more ends them */
+    unsigned char *x, *y;               /* in order of their rows */
+    unsigned char *x_sorted, *y_sorted; /* by key; without key columns the same as x and y */
+    uint32_t *key;                      /* the number of each element's key */
+    size_t *first;                      /* each key's first sorted element; behind them the end */
     size_t count, first_room;
 };
 
-/* What is wrong with a row. */
+/* The fault that ends the reading of a chunk. */
 struct fault {
     enum fault_kind {
         NOTHING,
@@ -88,31 +87,34 @@ struct fault {
     char cell[CELL_BYTES]; /* ended by a zero byte */
 };
 
-/* How far a chunk has been read. */
+/* The progress of reading a chunk. */
 struct progress_of_rows;
 
-/* The results of a chunk, which owns all of them. */
+/* The elements and keys that are made of a chunk. All but the layout is owned. */
 struct made_rows {
     const struct layout *layout;
     struct progress_of_rows *at;
-    bool is_slow;          /* decimal_quick() does not read all numbers as they are spelled */
+    bool is_slow;          /* decimal_quick() cannot read the numbers as they are spelled */
     bool goes_on;          /* the last row goes on in the next chunk */
     uint64_t header_lines; /* line ends before the first row; to be set after rows_prepare() */
     uint64_t lines;        /* line ends */
     struct keys keys;
     struct values *list;
-    size_t room; /* elements that each of them has room for */
-    char *key;   /* a row's */
+    size_t room; /* elements that each list has room for */
+    char *key;   /* room for a row's key */
     struct fault fault;
 };
 
-/* Makes room for what `bytes` of text may become. False where there is no memory. */
+/* Makes room for the elements of `bytes` of text, and clears what was made before. Returns false if
+ * memory is short. */
 bool rows_prepare(struct made_rows *made, const struct layout *layout, size_t bytes);
-/* Reads the chunk, which begins with a row, up to what is wrong. */
+/* Reads the chunk, which begins with a row, up to its end or the first fault. */
 void rows_read(struct made_rows *made, const struct chunk *chunk);
-/* The same, of a chunk that begins within a row: `open` is how the chunk before was left. It is taken over. */
+/* Reads a chunk that begins within a row, up to its end or the first fault. `open` is how far the
+ * chunk before has been read; `made` owns it from then on. */
 void rows_read_on(struct made_rows *made, const struct chunk *chunk, struct progress_of_rows *open);
-/* How the reading of a chunk that goes on ended, for rows_read_on(). The caller is to free it. */
+/* Returns how far the chunk has been read, for rows_read_on(), if its last row goes on in the next
+ * one. The caller owns it. */
 struct progress_of_rows *rows_leave(struct made_rows *made);
 /* Returns how many line ends the row that is open has behind its first line, in chunks that have
  * been left. */
@@ -121,8 +123,9 @@ void rows_progress_free(struct progress_of_rows *at); /* also NULL */
 void rows_release(struct made_rows *made);
 
 struct csv_parser;
-/* Opens libcsv's parser: a tab is no blank, as it may part fields, and a long field is not copied for every 128 bytes of it.
-   csv_free() closes it; false where memory is short. */
+/* Opens libcsv's parser so that a tab is no blank, as it may be the delimiter, and so that its
+ * buffer grows by more than 128 bytes at a time, as each growth copies a long field. csv_free()
+ * closes it. Returns false if memory is short. */
 bool rows_open_parser(struct csv_parser *parser);
 
 #endif

@@ -23,7 +23,7 @@ static void scan_plain(const char *at, const char *end, char delimiter, struct s
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* Bit i is set where byte i of 64 is `what`. */
+/* Returns a word in which bit i is set if byte i of 64 is `what`. */
 __attribute__((target("avx2"), always_inline)) static inline uint64_t marks_of(const char *at,
                                                                                __m256i what) {
     const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)at);

@@ -43,7 +43,7 @@ static bool read_plain(struct source *s, unsigned char *bytes, size_t size, size
     return true;
 }
 
-/* Packed bytes, for the unpacker. */
+/* Reads packed bytes for the unpacker; the first come from s->before. */
 static bool read_packed(void *context, unsigned char *bytes, size_t size, size_t *got) {
     struct source *s = context;
     size_t first = s->before_end - s->before_next;
@@ -85,7 +85,8 @@ static bool look_ahead(struct source *s, size_t size) {
 
 /* ---- Recognising ---- */
 
-/* The opaque two-byte elements that ml_dtypes writes for bfloat16 are so only if the user agrees. */
+/* Sets the type of the elements. The opaque two-byte elements that ml_dtypes writes for bfloat16
+ * need --dtype bf16. */
 static bool settle_type(struct source *s, const struct npy_header *header, tally_type said) {
     if (!header->type && said != TALLY_BF16)
         return failed("%s holds two-byte elements without a type (dtype 'V2'); "
@@ -141,7 +142,7 @@ static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     return true;
 }
 
-/* What programs that pack files open theirs with, and how the packed file is got at. */
+/* Formats that cannot be read in this way, by their first bytes, and advice for each. */
 static const struct {
     const char *magic;
     size_t bytes;
@@ -196,7 +197,8 @@ static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
     return true;
 }
 
-/* Rows: a type that is told is that of all columns, or decimals are read as such. */
+/* Prepares to read rows. --dtype must be the type of all columns of numbers; decimals are read as
+ * it. */
 static bool settle_rows(struct source *s) {
     const tally_type said = s->how.said;
     for (size_t i = 0; i < s->found.count; i++) {
@@ -231,7 +233,7 @@ static bool settle_arrow(struct source *s) {
     return true;
 }
 
-/* The helper's pipe takes the place of the file. */
+/* Starts the helper, puts its pipe into the place of the file, and reads its first line. */
 static bool recognise_arrow(struct source *s) {
     close(s->file);
     s->ahead_next = s->ahead_end = 0;
@@ -251,8 +253,8 @@ static bool recognise_arrow(struct source *s) {
 
 /* ---- Opening ---- */
 
-/* The size of what is left to read of a regular file, else SOURCE_UNKNOWN. A regular file that says
- * it is empty may be one of /proc: only reading tells. */
+/* Sets *size to the bytes that are left to read of a regular file, else to SOURCE_UNKNOWN. A
+ * regular file of size 0 may be one of /proc: then only reading shows how long it is. */
 static bool measure(struct source *s, uint64_t *size) {
     struct stat status;
     if (fstat(s->file, &status) != 0)
@@ -271,7 +273,7 @@ static bool measure(struct source *s, uint64_t *size) {
 static bool unpack(struct source *s, uint64_t *size) {
     const bool is_archive = s->ahead_end >= 4 && memcmp(s->ahead, "PK\3\4", 4) == 0;
     if (s->how.is_raw || s->unpacker) return true;
-    if (is_archive && s->can_map) {
+    if (is_archive && s->can_map && s->file > STDIN_FILENO) {
         if (!unpack_member(s->name, NULL, &s->unpacker)) return false;
     } else if (!unpack_open(s->name, s->ahead, s->ahead_end, read_packed, s, &s->unpacker)) {
         return false;
@@ -287,8 +289,8 @@ static bool unpack(struct source *s, uint64_t *size) {
     return look_ahead(s, FIRST_LOOK);
 }
 
-/* A file that is named .npy and does not begin as one, of which nothing else is said, is no input of numbers: what is
- * cut off early would look like text, or like nothing at all. */
+/* Rejects a file that is named .npy and does not begin as one, unless --dtype is given or the file
+ * was packed. A .npy file that is cut short would look like text, or like nothing at all. */
 static bool check_name(const struct source *s) {
     const size_t length = strlen(s->name);
     if (s->how.said || s->unpacker || length < 4 || strcmp(s->name + length - 4, ".npy") != 0)
@@ -335,13 +337,23 @@ const char *source_field(const char *name, char path[1024]) {
     return colon + 1;
 }
 
-/* Opens "a.npz:x", where there is no file of that name. */
+/* Returns the colon of a name such as a.npz:x or a.zip:x; NULL for other names, and if a file has
+ * this name as a whole. */
+static const char *member_colon(const char *name) {
+    const char *npz = strstr(name, ".npz:"), *at = npz ? npz : strstr(name, ".zip:");
+    return at && at[5] && access(name, F_OK) != 0 ? at + 4 : NULL;
+}
+
+bool source_is_member(const char *name) {
+    return member_colon(name);
+}
+
 static bool open_member(struct source *s, bool *is_member) {
-    const char *colon = strstr(s->base, ".npz:");
-    *is_member = colon && colon[5] && access(s->base, F_OK) != 0;
+    const char *colon = member_colon(s->base);
+    *is_member = colon;
     if (!*is_member) return true;
-    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon + 4 - s->base), s->base);
-    return unpack_member(s->path, colon + 5, &s->unpacker);
+    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon - s->base), s->base);
+    return unpack_member(s->path, colon + 1, &s->unpacker);
 }
 
 bool source_open(struct source *s, const char *name, const struct reading *how) {
@@ -366,6 +378,17 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
 
 uint64_t source_count(const struct source *s) {
     return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN : s->bytes / source_step(s);
+}
+
+bool source_lies_like(const struct source *s, const struct source *other) {
+    if (!s->has_shape || !other->has_shape || s->dims < 2 || other->dims < 2 ||
+        s->is_fortran == other->is_fortran)
+        return true;
+    return failed("%s is in %s's order and %s in %s's, so that their elements do not lie in pairs; "
+                  "save one of them in the other's order",
+                  s->name, s->is_fortran ? "Fortran" : "C", other->name,
+                  other->is_fortran ? "Fortran" : "C"),
+           false;
 }
 
 void source_drop(struct source *s) {

@@ -22,7 +22,7 @@ const struct spelling spelling_usual = {.mark = 0};
 static const char *const missing_words[] = {"",     "NA",  "N/A",      "null", "none", "-",
                                             "<NA>", "\\N", "#N/A N/A", "#N/A", "#NA",  "NaT"};
 
-/* NaN as C libraries print it: nan, -nan(ind), nan(0x8000), -1.#IND, 1.#QNAN0. */
+/* Returns true for NaN as C libraries print it: nan, -nan(ind), nan(0x8000), -1.#IND, 1.#QNAN0. */
 static bool is_nan_text(const char *word) {
     static const char *const kinds[] = {"QNAN", "SNAN", "IND", "NAN"};
     word += *word == '-' || *word == '+';
@@ -130,7 +130,8 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* A decimal's numbers among --na: by their digits, without zeros behind. */
+/* Returns true if a decimal is one of the numbers of --na: digits are compared, without zeros
+ * behind. */
 static bool is_na_decimal(const struct spelling *s, const char *word) {
     int64_t digits, other;
     int places, behind;
@@ -167,7 +168,7 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
         char stack_word[SHORT_WORD], *plain = length < SHORT_WORD ? stack_word : malloc(length + 1);
         const bool is_spelled = plain && spelling_normalise(s, word, plain);
         if (is_spelled) {
-            memset(word, 0, length - first); /* the number is not longer */
+            memset(word, 0, length - first); /* `plain` is not longer than the word */
             strcpy(word, plain);
         }
         if (plain != stack_word) free(plain);
@@ -185,7 +186,8 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
 
 /* ---- What is wrong ---- */
 
-/* Digits and one kind of mark, in the pattern of a date or a time: 2020-01-31, 31.01.2020, 12:30. */
+/* Returns true for a date or a time: digits with one kind of mark, as in 2020-01-31, 31.01.2020,
+ * 12:30. */
 static bool is_date(const char *word) {
     size_t parts = 0;
     char mark = 0;
@@ -199,7 +201,7 @@ static bool is_date(const char *word) {
     return mark && parts >= (mark == ':' ? 1 : 2) && (!*word || strchr(" T:.Z", *word));
 }
 
-/* Returns whether a number of this spelling is written there. */
+/* Returns whether the word is a number in this spelling. */
 static bool reads_as(const char *word, char mark, const char *thousands) {
     struct spelling other = {.mark = mark};
     char plain[64];

@@ -21,7 +21,7 @@ struct spelling {
     bool has_na_number;       /* one of them is a number */
 };
 
-/* The point, nothing between thousands, and every word a value. */
+/* The usual spelling: a point, nothing between thousands, and no word that is left out. */
 extern const struct spelling spelling_usual;
 
 /* Returns whether numbers have the point as their mark and nothing between thousands, so that decimal_quick() reads them. */
@@ -31,7 +31,7 @@ static inline bool spelling_is_plain(const struct spelling *s) {
 
 /* Returns whether a word, which has no blank at either end, says that a value is missing; "" does. */
 bool spelling_is_missing(const struct spelling *s, const char *word);
-/* The same by the words that --skip-na knows, without those of --na. */
+/* Returns whether --skip-na alone leaves out the word: the words of --na do not count. */
 bool spelling_is_known_missing(const char *word);
 /* Returns whether the text opens with one of the words that Excel writes for an error, such as #N/A; `length` becomes its bytes. */
 bool spelling_is_excel_error(const char *text, const char *end, size_t *length);
@@ -53,9 +53,9 @@ bool spelling_normalise(const struct spelling *s, const char *word, char *out);
 /* The result of reading a cell or word. */
 enum spelling_result { SPELLING_NUMBER, SPELLING_MISSING, SPELLING_MALFORMED, SPELLING_RANGE };
 
-/* Reads a word, in which blanks may stand at either end, as an element; or, with type 0, checks that it is a decimal, whose
- * text as money_add() reads it the pointer at `element` then points to. The word is changed: DECIMAL_SPARE bytes behind its
- * end belong to it. */
+/* Reads a word, in which blanks may stand at either end, as an element. With type 0 it checks that
+ * the word is a decimal, and sets the pointer at `element` to its text as money_add() reads it. The
+ * word is changed, and DECIMAL_SPARE bytes behind its end are written. */
 enum spelling_result spelling_read(const struct spelling *s, tally_type type, char *word,
                                    size_t length, void *element);
 

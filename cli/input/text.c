@@ -1,8 +1,9 @@
 /*
- * text.c - numbers as text, with blanks and line ends between them, read by several threads (chunks.c).
+ * text.c - numbers as text, with blanks and line ends between them, read by several threads
+ * (chunks.c).
  *
- * A thread turns a chunk of lines into elements, and counts its lines: so neither the elements nor what is said of a word
- * that is no number depends on the threads.
+ * A thread turns a chunk of lines into elements, and counts its lines. So neither the elements nor
+ * a message about a word that is no number depends on the number of threads.
  */
 #include "input/text.h"
 
@@ -27,11 +28,11 @@ struct words {
 
     size_t elements; /* bytes */
     size_t at;       /* the chunk's end, or where a word is no number */
-    size_t length;   /* of this word */
-    uint64_t lines;  /* line ends before that */
+    size_t length;   /* of the word at `at` */
+    uint64_t lines;  /* line ends before `at` */
     uint64_t added;  /* numbers that are in `money` */
     struct money money;
-    enum spelling_result result; /* of the word */
+    enum spelling_result result; /* of the last word */
 };
 
 struct text_reader {
@@ -49,14 +50,15 @@ static bool ends_word(char c) {
     return c == '\n' || is_blank(c);
 }
 
-/* Returns whether nothing but blanks stands before it in its line. */
-static bool opens_line(const char *first, const char *at) {
+/* Returns whether nothing but blanks stands before `at` in its line, which may begin in the chunk before. */
+static bool opens_line(const struct chunk *chunk, const char *at) {
+    const char *first = chunk->text + chunk->begin;
     while (at > first && is_blank(at[-1]))
         at--;
-    return at == first || at[-1] == '\n';
+    return at == first ? !chunk->continues : at[-1] == '\n';
 }
 
-/* Returns whether # opens a comment, and none of Excel's words. */
+/* Returns whether the # at `at` opens a comment, and none of Excel's words, such as #N/A. */
 static bool is_comment(const char *at, const char *end) {
     size_t length;
     return !spelling_is_excel_error(at, end, &length) || !ends_word(at[length]);
@@ -88,7 +90,7 @@ static enum spelling_result read_word(const struct source *s, struct words *p, c
 static void read_chunk(void *context, struct chunk *chunk) {
     const struct source *s = context;
     struct words *p = chunk->made;
-    char *at = chunk->text + chunk->begin, *const first = at, *const end = chunk->text + chunk->end;
+    char *at = chunk->text + chunk->begin, *const end = chunk->text + chunk->end;
     const bool is_quick =
         !s->money && spelling_is_plain(s->how.spelling) && !s->how.spelling->has_na_number;
     p->result = SPELLING_NUMBER;
@@ -103,7 +105,7 @@ static void read_chunk(void *context, struct chunk *chunk) {
             at++, p->lines++;
         } else if (is_blank(*at)) {
             at++;
-        } else if (*at == '#' && opens_line(first, at) && is_comment(at, end)) {
+        } else if (*at == '#' && opens_line(chunk, at) && is_comment(at, end)) {
             at = memchr(at, '\n', (size_t)(end - at));
         } else {
             char *word = at;
@@ -125,11 +127,12 @@ static bool is_name(const char *word) {
            !strpbrk(word, ",;|\"'");
 }
 
-/* How a word that is no number of the type may be mended. */
+/* Returns advice on a word that is no number of the type. */
 static const char *hint(const struct source *s, uint64_t line, const char *word, char out[160]) {
     double x;
     const char *known = spelling_hint(s->how.spelling, word, out);
-    if (spelling_is_known_missing(word)) return "--skip-na leaves such words out";
+    if (!s->how.spelling->skip_na && spelling_is_known_missing(word))
+        return "--skip-na leaves such words out";
     if (!type_is_floating(s->type) && decimal_read(TALLY_F64, word, &x) == DECIMAL_OK)
         return "choose --dtype f64";
     if (*known) return known;
@@ -148,6 +151,10 @@ static bool tell_word(const struct source *s, uint64_t line, const struct chunk 
     const char *type = s->money ? "decimal" : tally_type_name(s->type);
     word[p->length] = 0;
     quoted(word, p->length, shown);
+    if (p->result == SPELLING_RANGE && s->money)
+        return failed("%s:%" PRIu64 ": %s has too large an exponent for --decimal", s->name, line,
+                      shown),
+               false;
     if (p->result == SPELLING_RANGE)
         return failed("%s:%" PRIu64 ": %s does not fit %s; choose a wider --dtype", s->name, line,
                       shown, type),
@@ -158,8 +165,8 @@ static bool tell_word(const struct source *s, uint64_t line, const struct chunk 
 }
 
 static bool tell_line(const struct source *s, uint64_t line) {
-    return failed("%s:%" PRIu64 ": the line is longer than %d bytes; is this text?", s->name, line,
-                  LINE_BYTES),
+    return failed("%s:%" PRIu64 ": a word or a comment is longer than %d bytes; is this text?",
+                  s->name, line, LINE_BYTES),
            false;
 }
 

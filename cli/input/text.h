@@ -6,12 +6,12 @@
 
 #include "input/source.h"
 
-/* What is read of one text; opened at the first text_next(), and freed by text_close(). */
+/* The reader of one text; opened at the first text_next(), and freed by text_close(). */
 struct text_reader;
 
-/* As source_next(), of a source that is text: the numbers, with blanks or line ends between them; lines
- * that start with # are left out, and with --skip-na words that say that a value is missing. False, with the line that says why,
- * where something else stands there. */
+/* Does what source_next() does, for a source that is text: gives its numbers, between which blanks
+ * or line ends stand. Lines that start with # are left out, and with --skip-na words that say that
+ * a value is missing. Returns false, with a message, if the text has anything else. */
 bool text_next(struct source *source, const void **x, size_t *n);
 void text_close(struct source *source);
 

@@ -1,5 +1,5 @@
 /*
- * unpack.c - see unpack.h. zlib, libzstd and libzip do it.
+ * unpack.c - see unpack.h. zlib, libzstd and libzip do the unpacking.
  */
 #include "input/unpack.h"
 
@@ -128,7 +128,7 @@ bool unpack_read(struct unpacker *u, unsigned char *bytes, size_t size, size_t *
 
 /* ---- Archives ---- */
 
-/* The members' names, for a message. */
+/* Writes the members' names to text[0..size), for a message. */
 static void list_members(zip_t *archive, char *text, size_t size) {
     *text = 0;
     for (zip_int64_t i = 0; i < zip_get_num_entries(archive, 0); i++) {

@@ -1,5 +1,5 @@
 /*
- * unpack.h - the bytes that a compressed file stands for, in order and in constant memory.
+ * unpack.h - unpacks a compressed file, or a member of an archive, in order and in constant memory.
  */
 #ifndef TALLY_CLI_UNPACK_H
 #define TALLY_CLI_UNPACK_H
@@ -12,12 +12,13 @@ struct unpacker;
 /* Reads up to `size` packed bytes, fewer only at the end. False, with the line that says why, on an error. */
 typedef bool unpack_source(void *context, unsigned char *bytes, size_t size, size_t *got);
 
-/* An unpacker for bytes that open with these, if they are gzip's or zstd's: *out; else it is NULL. The bytes
- * are those that read(context, ...) gives. False, with a line, where there is no memory. name: for
- * messages; it is borrowed. */
+/* Makes an unpacker, *out, if the data begin with bytes[0..size) and are gzip's or zstd's; else
+ * *out is NULL. The unpacker gets all packed bytes, also these first ones, from read(context, ...).
+ * name: for messages; it is borrowed. Returns false, with a message, if memory is short. */
 bool unpack_open(const char *name, const unsigned char *bytes, size_t size, unpack_source *read,
                  void *context, struct unpacker **out);
-/* A member of a zip archive, such as a .npz: of the name, or of that name and .npy; NULL: the only one. */
+/* Opens a member of a zip archive, such as a .npz: the member with this name, or with this name and
+ * .npy; NULL: the only one. */
 bool unpack_member(const char *archive, const char *member, struct unpacker **out);
 
 bool unpack_read(struct unpacker *unpacker, unsigned char *bytes, size_t size, size_t *got);

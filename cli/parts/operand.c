@@ -134,7 +134,7 @@ const char *operand_shape(const struct operand *o, char text[SHAPE_TEXT]) {
     return text;
 }
 
-/* The lengths that are not 1. */
+/* Writes the lengths that are not 1; returns how many there are. */
 static unsigned plain(const struct source *s, uint64_t length[NPY_DIMS]) {
     unsigned dims = 0;
     for (unsigned d = 0; d < s->dims && d < NPY_DIMS; d++)

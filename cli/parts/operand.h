@@ -14,35 +14,37 @@ struct operand {
     bool is_open;
     uint64_t n;                /* elements; SOURCE_UNKNOWN until the end of a pipe */
     size_t element;            /* bytes of one */
-    const unsigned char *all;  /* all of them, or NULL */
+    const unsigned char *all;  /* all elements, or NULL */
     uint64_t at;               /* elements that have been handed on */
     unsigned char *buffer;     /* owned */
     size_t room;               /* bytes of it */
-    const unsigned char *left; /* of the source's last chunk, what has not been handed on */
+    const unsigned char *left; /* elements of the source's last chunk that are not handed on yet */
     size_t left_count;
 };
 
 bool operand_open(struct operand *o, const char *name, const struct reading *how);
 void operand_close(struct operand *o); /* also one that is all zero */
 
-/* Maps it, where that can be. */
+/* Maps the file if its elements can be used as they are. */
 void operand_map(struct operand *o);
-/* Makes it whole, mapped or read; a line where there is no memory. */
+/* Makes `all` the elements, mapped or read. Returns false, with a message, if memory is short. */
 bool operand_load(struct operand *o);
 
-/* The next elements, `wanted` of them or, at the end, fewer: *got at *x, until the next call. */
+/* Gives the next elements, `wanted` of them or, at the end, fewer: *got elements at *x, until the
+ * next call. */
 bool operand_next(struct operand *o, size_t wanted, const void **x, size_t *got);
 /* Passes over so many elements, or to the end. */
 bool operand_skip(struct operand *o, uint64_t count);
 
-/* Its shape as a text such as (3, 4). Returns text. */
+/* Writes the operand's shape as a text such as (3, 4). Returns text. */
 enum { SHAPE_TEXT = 400 };
 const char *operand_shape(const struct operand *o, char text[SHAPE_TEXT]);
-/* Returns whether the two have their elements in the same places: as many, and in one shape and
- * order. */
+/* Returns whether the two have as many elements, and in one shape but for dimensions of length 1. C
+ * and Fortran order are not compared. */
 bool operand_matches(const struct operand *o, const struct operand *x);
-/* Set the strides of its dimensions, in elements; and those of an array that has the lengths of x, but for those that are
- * 1, where x has the dimensions. */
+/* operand_strides() sets the strides of the operand's dimensions, in elements.
+ * operand_strides_like() sets them for the dimensions of x, whose lengths are the operand's but for
+ * some that are 1. */
 void operand_strides(const struct operand *o, ptrdiff_t stride[NPY_DIMS]);
 void operand_strides_like(const struct operand *o, const struct source *x,
                           ptrdiff_t stride[NPY_DIMS]);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    MEMORY_BYTES = 32 << 20, /* of results, until a scratch file takes them */
+    MEMORY_BYTES = 32 << 20, /* bytes of results in memory; more go to a scratch file */
     COPY_BYTES = 1 << 20,
     HEADER_BYTES = 33 * 64 /* the most: 32 fields and 16 lengths. Its size is a multiple of 64 */
 };
@@ -31,15 +31,16 @@ static bool cannot_write(const char *name) {
     return failed("%s cannot be written: %s", name, strerror(errno)), false;
 }
 
-/* Returns whether it is a file that another may take the place of: not a device, a pipe, or
- * standard output. */
+/* Returns true if a new file may take the place of `path`: it is a regular file, or does not exist.
+ * A device, a pipe or standard output is written to as it is. */
 static bool is_plain(const char *path) {
     struct stat status;
     if (strcmp(path, "-") == 0) return false;
     return stat(path, &status) != 0 || (!S_ISDIR(status.st_mode) && S_ISREG(status.st_mode));
 }
 
-/* The fields of a file of several values bear the operators' names. */
+/* Returns false, with a message, if an operator is asked for twice: the fields of a .npy file have
+ * the operators' names, which must differ. */
 static bool check_fields(const struct results *r) {
     for (size_t i = 0; i < r->values; i++)
         for (size_t j = 0; j < i; j++)
@@ -117,7 +118,8 @@ static const char *file_name(const struct results *r) {
     return r->is_scratch ? shown(r) : "the scratch file";
 }
 
-/* Moves what is in memory to the .npy file, behind the place of its header, or to a file without a name. */
+/* Moves the results from memory to the .npy file, behind the place of its header, or to a file
+ * without a name. */
 static bool spill(struct results *r) {
     char name[4096];
     r->spilled = true;
@@ -148,7 +150,7 @@ static bool append(struct results *r, const unsigned char *bytes, size_t size) {
     return true;
 }
 
-/* The values of a result side by side. */
+/* Copies results from number `from` on out of the block, each with its values side by side. */
 static void gather(const struct results *r, size_t from, size_t count, unsigned char *to) {
     size_t at = 0;
     for (size_t v = 0; v < r->values; v++) {
@@ -183,8 +185,8 @@ static const char *descr(tally_type type, char text[8]) {
     return text;
 }
 
-/* Writes the header and returns its size: HEADER_BYTES, or the least size before any result is
- * written. */
+/* Writes the header and returns its size: HEADER_BYTES if the results are already in the .npy file
+ * behind it, else the least multiple of 64. */
 static size_t print_header(const struct results *r, unsigned dims, const uint64_t *length,
                            unsigned char header[HEADER_BYTES]) {
     static const unsigned char magic[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
@@ -242,7 +244,8 @@ bool results_write(struct results *r, unsigned dims, const uint64_t *length) {
 
 /* ---- Reading them again ---- */
 
-/* Among several values the argmin of nothing is none; alone it would have been an error. */
+/* Returns true if value v is the argmin or argmax of no elements. It occurs only beside other
+ * values: alone it would have been an error. */
 static bool is_none(const struct results *r, size_t v, uint64_t bits) {
     return r->values > 1 && bits == UINT64_MAX &&
            (r->op[v] == TALLY_ARGMIN || r->op[v] == TALLY_ARGMAX);

@@ -87,8 +87,8 @@ static bool add_result(void *context, uint64_t number, const tally_value *value)
     return true;
 }
 
-/* Puts the results into a list; several values into a list of these. An object put into another
- * must not be used any more, as it is freed if there is no memory for it. */
+/* Puts the results into a list, or several values into a list of such lists. An object that is put
+ * into another must not be used any more: it is freed if there is no memory for it. */
 static bool put_lists(struct results *r, struct printing *p, struct json_object *object) {
     for (size_t v = 0; v < r->values; v++) {
         p->value[v] = json_new_list();

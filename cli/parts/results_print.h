@@ -16,15 +16,16 @@ struct results_groups {
     const uint64_t *count, *label;
 };
 
-/* Prints a line for each result, below one of names where there are several values. Returns whether all results could be read; what could not be written is
- * for finish_output() to say. */
+/* Prints a line for each result, below a line of names if there are several values. Returns false
+ * if results cannot be read again. finish_output() reports output that cannot be written. */
 bool results_print_lines(struct results *r, const struct results_groups *groups);
 
 /* Returns a list of lengths. */
 struct json_object *results_lengths(const uint64_t *length, unsigned dims);
 
-/* Puts the results' shape and types into the object, and the results: as one, where there are no dimensions, as groups, where
- * these are known, or as lists; where `output` is not NULL its name instead. Returns whether all could be read. */
+/* Puts the results' shape and types into the object. Then puts `output`, the file's name, if that
+ * is not NULL; otherwise the results: as one if there are no dimensions, as groups if `groups` has
+ * counts, else as lists. Returns false if results cannot be read again. */
 bool results_to_json(struct results *r, unsigned dims, const uint64_t *length,
                      const struct results_groups *groups, const char *output,
                      struct json_object *object);

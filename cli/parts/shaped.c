@@ -70,7 +70,7 @@ int shaped_check(const struct reduction *r) {
 
 /* ---- Inputs ---- */
 
-/* The numbers of --axis, for an array of so many dimensions. */
+/* Reads the numbers of --axis into job->axes, for the dimensions of x. */
 static bool read_axes(struct job *job) {
     const struct source *s = &job->x.source;
     const char *text = job->ask.axis;
@@ -100,7 +100,8 @@ static bool read_axes(struct job *job) {
     }
 }
 
-/* The arrays of a dot product have one type. */
+/* Sets the problem's type. Returns false, with a message, if the arrays of a dot product differ in
+ * type. */
 static bool check_types(struct job *job) {
     const struct source *x = &job->x.source, *y = &job->y.source;
     job->r->problem.type = x->type;
@@ -123,7 +124,7 @@ static bool open_key(struct job *job, const char *name, bool is_ids) {
     static const struct reading plain = {.spelling = &spelling_usual};
     const char *what = is_ids ? "ids are a .npy file of integers"
                               : "offsets are a .npy file of i32 or i64, one more than segments";
-    if (is_ids && !source_is_stdin(name) && access(name, F_OK) != 0 && !strstr(name, ".npz:"))
+    if (is_ids && !source_is_stdin(name) && access(name, F_OK) != 0 && !source_is_member(name))
         return failed("%s is not there; --by takes a file of ids, or with -c a table's column",
                       name),
                false;
@@ -137,7 +138,8 @@ static bool open_key(struct job *job, const char *name, bool is_ids) {
     return true;
 }
 
-/* A word that is left out of a text would move all elements behind it. */
+/* Sets job->skips. Rejects --skip-na for a text and for columns of an Arrow file: a word that is
+ * left out of a text would move all elements behind it. */
 static bool check_skips(struct job *job) {
     const struct spelling *spelling = job->r->how.spelling;
     const struct operand *both[] = {&job->x, &job->y};
@@ -151,17 +153,15 @@ static bool check_skips(struct job *job) {
     return true;
 }
 
-/* Returns whether the elements of the other array lie in the order of x's. */
-static bool is_in_order_of_x(const struct job *job, const struct operand *o) {
-    char text[SHAPE_TEXT];
-    if (!o->is_open || o->source.dims < 2 || !o->source.has_shape || !job->x.source.has_shape ||
-        o->source.is_fortran == job->x.source.is_fortran)
-        return true;
-    return failed(
-               "%s, of shape %s, and %s are in Fortran's order and in C's; for --skip-na save one "
-               "of them in the other's",
-               o->source.name, operand_shape(o, text), job->x.source.name),
-           false;
+/* Returns whether elements at the same place of all arrays belong together. Along axes strides
+ * allow for different orders, but missing elements are marked in the order of x. */
+static bool lie_in_pairs(const struct job *job) {
+    const struct operand *others[] = {&job->y, &job->mask, job->ask.ids ? &job->key : NULL};
+    for (size_t i = 0; i < sizeof others / sizeof *others && (!job->ask.axis || job->skips); i++)
+        if (others[i] && others[i]->is_open &&
+            !source_lies_like(&others[i]->source, &job->x.source))
+            return false;
+    return true;
 }
 
 /* Opens the ids or offsets of one axis. */
@@ -183,8 +183,6 @@ static bool open_all(struct job *job, char **names, bool two) {
     if (!check_types(job) || !check_skips(job)) return false;
     if (two && !operand_matches(&job->y, &job->x)) return false;
     if (s->mask && (!operand_open(&job->mask, s->mask, &plain) || !check_mask(job))) return false;
-    if (job->skips && (!is_in_order_of_x(job, &job->y) || !is_in_order_of_x(job, &job->mask)))
-        return false;
     if (s->axis && !read_axes(job)) return false;
     if (s->axis && (s->ids || s->segments)) return open_along(job);
     if (s->axis) return true;
@@ -196,7 +194,8 @@ static bool open_all(struct job *job, char **names, bool two) {
     return true;
 }
 
-/* Standard input is one input; and none of them is the file that is written. */
+/* Returns false, with a message, if standard input is named twice, or the output is one of the
+ * inputs. */
 static bool check_names(const struct job *job, char **names, int count) {
     const struct shaping *s = &job->ask;
     const char *all[] = {names[0], count > 1 ? names[1] : NULL, s->ids, s->segments, s->mask};
@@ -238,7 +237,8 @@ static bool are_still_whole(const struct job *job) {
 
 static int run(struct job *job, char **names, int count, bool two) {
     struct reduction *r = job->r;
-    if (!check_names(job, names, count) || !open_all(job, names, two)) return STATUS_FAILED;
+    if (!check_names(job, names, count) || !open_all(job, names, two) || !lie_in_pairs(job))
+        return STATUS_FAILED;
     if (!results_begin(&job->results, &r->problem, job->ask.output)) return STATUS_FAILED;
     const double start = clock_seconds();
     progress_begin(job->x.source.bytes == SOURCE_UNKNOWN ? 0 : job->x.source.bytes);

@@ -10,7 +10,7 @@
 
 /* Returns whether a reduction in parts is asked for. */
 bool shaped_is_asked(const struct shaping *shaping);
-/* Returns whether its options go together, and with the others. Returns an exit status. */
+/* Checks that its options go together, and with the other options. Returns an exit status. */
 int shaped_check(const struct reduction *r);
 /* Reduces the inputs and writes or prints the results. Returns an exit status. */
 int shaped_run(struct reduction *r, char **names, int count);

@@ -1,7 +1,8 @@
 /*
- * shaped_along.c - segments and groups along an axis: results in the array's shape, where the axis has a length of as many.
+ * shaped_along.c - segments and groups along an axis.
  *
- * The arrays are whole in memory, mapped or read, and all of them is one call.
+ * The results have the array's shape, but along the axis one element for each segment or group. The
+ * arrays are whole in memory, mapped or read, and one call reduces them.
  */
 #include "parts/shaped_cuts.h"
 
@@ -120,7 +121,7 @@ bool job_along(struct job *job) {
     if (!(job->ask.ids ? plan_groups(job, s->length[axis], &shape)
                        : plan_segments(job, s->length[axis], &shape)))
         return false;
-    if (job->x.n) { /* else there are no places, and lengths whose product is nowhere */
+    if (job->x.n) { /* without elements the product of the other lengths may overflow */
         operand_strides(&job->x, x);
         shape.x_stride = x;
         if (job->y.is_open) operand_strides_like(&job->y, s, y);

@@ -1,5 +1,6 @@
 /*
- * shaped_answer.c - what a reduction in parts prints, by results_print.h, and what its JSON object says of how it was cut.
+ * shaped_answer.c - prints the answer of a reduction in parts, by results_print.h. Its JSON object
+ * also says how the array was cut.
  */
 #include "parts/shaped_cuts.h"
 
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* One result alone, as the command prints that of a whole array. */
+/* Prints one result as the command prints that of a whole array. */
 static bool print_single(void *context, uint64_t number, const tally_value *value) {
     const struct job *job = context;
     (void)number;

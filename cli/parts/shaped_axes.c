@@ -1,11 +1,13 @@
 /*
  * shaped_axes.c - reductions along axes.
  *
- * Whole arrays: blocks of results, each a call with the array's own strides, so that Fortran's order is a
- * matter of strides and results come in C order. Arrays that are read in order, as their elements lie: the
- * outermost dimensions that are kept are independent of each other; those that fit a slab together are one
- * call. Where one of them is larger - its outermost dimension is a reduced one - each result has a state,
- * and every element gets the number of its result as its id.
+ * Arrays that are whole in memory are reduced in blocks of results, a call each. The calls have the
+ * array's own strides, so Fortran's order needs no copy, and results come in C order.
+ *
+ * Other arrays are read in the order of their elements. The dimensions before the first reduced one
+ * are all kept: each of their indices has a run of elements with results of its own. As many runs
+ * as fit a slab are one call. If a run is larger, each of its results has a state, and each element
+ * gets the number of its result as its id.
  */
 #include "parts/shaped_cuts.h"
 
@@ -34,7 +36,7 @@ static bool call_block(struct walk *w, size_t count) {
                     job->y.all ? job->y.all + w->at_y * size : NULL, count);
 }
 
-/* The dimensions from d on; `inner` is how many results an index of d has. */
+/* Reduces the dimensions from d on, which have `inner` results, in blocks of at most BLOCK_RESULTS. */
 static bool walk(struct walk *w, unsigned d, uint64_t inner) {
     const struct source *s = &w->job->x.source;
     while (d < s->dims && w->job->axes >> d & 1)
@@ -63,7 +65,7 @@ static bool reduce_whole(struct job *job, uint64_t results) {
     if (results == 0) return true;
     for (unsigned d = 0; d < s->dims; d++)
         w.length[d] = (size_t)s->length[d];
-    if (job->x.n) { /* else there are no places, and lengths whose product is nowhere */
+    if (job->x.n) { /* without elements the product of the other lengths may overflow */
         operand_strides(&job->x, w.x);
         if (job->y.is_open) operand_strides_like(&job->y, s, w.y);
         if (job->mask.is_open) operand_strides_like(&job->mask, s, w.mask);
@@ -81,23 +83,23 @@ static bool reduce_whole(struct job *job, uint64_t results) {
 
 /* ---- Read in order ---- */
 
-/* A dimension as the elements lie, from the outermost in. */
+/* A dimension of a run, in the order of the elements: the outermost is level 0. */
 struct level {
     uint64_t length;
-    uint64_t id;    /* what an index adds to the number of the result; 0 for a reduced one */
-    uint64_t place; /* and to the index within the reduced axes; 0 for a kept one */
+    uint64_t id;    /* a step along it adds this to the result's number; 0 for a reduced one */
+    uint64_t place; /* and this to the index within the reduced axes; 0 for a kept one */
 };
 
 struct order {
     unsigned levels;
     struct level level[NPY_DIMS];
     uint64_t index[NPY_DIMS]; /* of the next element */
-    uint64_t each;    /* elements that belong together: all results that they have a part in */
-    uint64_t results; /* of these */
+    uint64_t each;            /* elements of a run */
+    uint64_t results;         /* results of a run */
 };
 
-/* Plans the levels from the first reduced one on, or for Fortran's order all. Returns their number
- * one after another, `outer`. Dimensions of length 1 are left out. */
+/* Plans the levels of a run: all dimensions from the first reduced one on, or in Fortran's order
+ * all. Leaves out those of length 1. Returns how many runs follow one another. */
 static uint64_t plan(const struct job *job, struct order *o) {
     const struct source *s = &job->x.source;
     uint64_t id = 1, place = 1, outer = 1;
@@ -127,7 +129,7 @@ static uint64_t plan(const struct job *job, struct order *o) {
     return outer;
 }
 
-/* Returns the shape of `count` of them. */
+/* Returns the shape of `count` runs, as an array whose first dimension counts the runs. */
 static tally_shape slab_shape(const struct order *o, size_t count, size_t length[NPY_DIMS + 1]) {
     tally_shape shape = {.cut = TALLY_AXES, .dims = 1, .length = length};
     length[0] = count;
@@ -146,7 +148,7 @@ static bool reduce_slabs(struct job *job, const struct order *o, uint64_t outer)
         const size_t count = (size_t)(outer < most ? outer : most);
         struct chunk chunk;
         if (!job_next(job, count * (size_t)o->each, &chunk)) return false;
-        if (chunk.n < count * o->each) return false; /* told by the source */
+        if (chunk.n < count * o->each) return false; /* the source has said why */
         tally_shape shape = slab_shape(o, count, length);
         shape.mask = chunk.mask;
         if (!job_call(job, &shape, chunk.x, chunk.y, count * (size_t)o->results)) return false;
@@ -155,7 +157,7 @@ static bool reduce_slabs(struct job *job, const struct order *o, uint64_t outer)
     return true;
 }
 
-/* The numbers of the results that the next n elements belong to. */
+/* Writes to id[0..n) the numbers of the results that the next n elements belong to. */
 static void number(struct order *o, uint32_t *id, size_t n) {
     const struct level *last = &o->level[o->levels - 1];
     uint64_t *index = o->index;
@@ -176,7 +178,8 @@ static void number(struct order *o, uint32_t *id, size_t n) {
     }
 }
 
-/* States count an index among all elements that they are fed: as one within the reduced axes. */
+/* Replaces the indices of argmin and argmax. A state counts all elements that it is fed, those of a
+ * run; a result counts those within the reduced axes. */
 static void place(const struct job *job, const struct order *o) {
     for (size_t v = 0; v < job->results.values; v++) {
         const tally_op op = job->results.op[v];
@@ -216,7 +219,8 @@ static bool lower_states(struct job *job, const struct order *o, const tally_gro
     return results_put(&job->results, (size_t)o->results);
 }
 
-/* So many elements at a time that a state's own cost is small beside theirs. */
+/* Returns how many elements to feed at a time: at least 32 for each result, if the run has them, so
+ * that the cost of a state is small beside that of its elements. */
 static size_t chunk_of_states(const struct job *job, const struct order *o) {
     const uint64_t period = o->each / o->level[0].length;
     uint64_t most = job_slab(job) / 2;
@@ -299,8 +303,9 @@ bool job_axes(struct job *job) {
                             (fits_slab ? !job->x.source.is_fortran || outer * order.results == 1
                                        : order.results <= UINT32_MAX && job_fits(2 * states) &&
                                              (states <= bytes || !job_fits(2 * bytes)));
-    /* A file that memory can hold is reduced where it lies. One that it cannot is read in order if its
-     * results are scattered over it, and if they can be. */
+    /* A file that can be mapped is reduced in place if memory can hold it or its runs fit a slab,
+     * or if it cannot be read in order. Otherwise it is read in order, as its results are scattered
+     * over it. */
     if (job->x.source.can_map && (fits_slab || job_fits(bytes) || !can_stream) && job_map(job))
         return reduce_whole(job, results);
     if (can_stream && fits_slab) return reduce_slabs(job, &order, outer) && job_drain(job);

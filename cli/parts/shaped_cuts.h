@@ -1,5 +1,6 @@
 /*
- * shaped_cuts.h - the cuts of a reduction in parts, one file each, and what prints their results.
+ * shaped_cuts.h - the cuts of a reduction in parts, one file each, and the function that prints
+ * their results.
  *
  * Every function that returns false has already written the line that says why.
  */

@@ -1,9 +1,10 @@
 /*
  * shaped_groups.c - reductions by group: each element has an id, which is the number of its result.
  *
- * The ids are looked at first: the first one outside is told with its place, and each group's elements are
- * counted, so that groups without any can be left out. Whole arrays for which there is room, sorted by id,
- * are one call; all others are fed to states, chunk by chunk.
+ * Ids are checked before they are used: a message names the first id outside, and its place. The
+ * elements of each group are counted, so that groups without any can be left out. Arrays that are
+ * whole in memory are one call if there is room to sort them by id; others are fed to states, chunk
+ * by chunk.
  */
 #include "parts/shaped_cuts.h"
 
@@ -15,12 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_GROUPS = 1 << 16 }; /* of so many each has a place, whether or not it has elements */
+enum { FEW_GROUPS = 1 << 16 }; /* up to so many groups each have a place, also without elements */
 
 struct ids {
     const struct job *job;
-    uint64_t most;  /* the greatest */
-    uint64_t place; /* of the first that is outside; UINT64_MAX */
+    uint64_t most;  /* one more than the greatest */
+    uint64_t place; /* of the first id that is outside, or UINT64_MAX */
     uint64_t bad;   /* that id */
     uint64_t *copy; /* copy_one(): where the ids go */
 };
@@ -40,7 +41,7 @@ struct ids {
         }                                                                                          \
         break;
 
-/* Finds the greatest id, and negative ones, where the number of groups is not told. */
+/* Finds the greatest id, and the first negative one, if --groups is not given. */
 static inline void find_most(struct ids *out, uint64_t place, uint64_t id) {
     if (id > INT64_MAX) {
         if (out->place == UINT64_MAX) out->place = place, out->bad = id;
@@ -60,7 +61,8 @@ static inline void copy_one(struct ids *out, uint64_t place, uint64_t id) {
     out->copy[place] = id;
 }
 
-/* visit(): one of those above, for ids [0, n) at place `first` that the mask leaves. */
+/* Defines a function that calls `visitor` for the ids x[0..n), but for those that the mask leaves
+ * out. first: the place of the first id. */
 #define EACH(function, visitor)                                                                    \
     static void function(struct ids *out, tally_type type, const unsigned char *x,                 \
                          const unsigned char *mask, uint64_t first, size_t n) {                    \
@@ -112,7 +114,8 @@ static bool has_gaps(const struct job *job) {
            job->key.n != SOURCE_UNKNOWN;
 }
 
-/* Sorts the ids below the number of groups, each once; returns how many there are. */
+/* Leaves in `label` only ids below the number of groups, each once, and sorted; returns how many
+ * there are. */
 static uint64_t find_labels(const struct job *job, uint64_t *label) {
     uint64_t count = 0, different = 0;
     for (uint64_t i = 0; i < job->key.n; i++)
@@ -123,8 +126,8 @@ static uint64_t find_labels(const struct job *job, uint64_t *label) {
     return different;
 }
 
-/* Replaces each id by its number among the ids that occur, so that memory follows those and not the
- * greatest id. Ids outside stay outside. */
+/* Replaces each id by its number among the ids that occur, so that memory depends on how many these
+ * are, and not on the greatest id. Ids outside stay outside. */
 static bool number_groups(struct job *job) {
     struct operand *key = &job->key;
     job->span = job->groups;
@@ -155,7 +158,7 @@ static bool number_groups(struct job *job) {
     return true;
 }
 
-/* Returns how many groups there are, where that is not told: the greatest id and one. */
+/* Sets job->groups to the value of --groups, or, if that is not given, to the greatest id and one. */
 static bool find_groups(struct job *job) {
     struct ids found = {.job = job, .place = UINT64_MAX};
     const struct operand *key = &job->key;
@@ -175,14 +178,16 @@ static bool find_groups(struct job *job) {
     return true;
 }
 
-/* Counts the elements of each group; ids at [first, first + n). */
+/* Counts the elements of each group. first: the place of id[0]. Returns false, with a message, if
+ * an id is outside and such are not left out. */
 static bool count(struct job *job, const void *id, const void *mask, uint64_t first, size_t n) {
     struct ids found = {.job = job, .place = UINT64_MAX};
     count_of(&found, job->key.source.type, id, mask, first, n);
     return found.place == UINT64_MAX || job->ask.skip_outside || outside(job, &found);
 }
 
-/* The argmin of nothing is no error where groups of nothing are left out. */
+/* Returns true if an argmin or argmax of no elements is no error: it is the only value, and groups
+ * of no elements are not printed. */
 static bool is_missing_only(const struct job *job) {
     const tally_op op = job->r->problem.op;
     if (job->ask.output || job->results.values != 1) return false;
@@ -255,25 +260,11 @@ static bool reduce_whole(struct job *job) {
         return settle(job, status);
     }
     memset(job->group_count, 0, (size_t)job->groups * sizeof *job->group_count);
-    return reduce_by_states(job); /* which sorts a chunk at a time */
-}
-
-static bool is_same_order(const struct job *job) {
-    const struct operand *all[] = {&job->y, &job->mask, &job->key};
-    char text[SHAPE_TEXT];
-    for (int i = 0; i < 3; i++)
-        if (all[i]->is_open && all[i]->source.has_shape && job->x.source.has_shape &&
-            all[i]->source.is_fortran != job->x.source.is_fortran && all[i]->source.dims > 1)
-            return failed("%s, of shape %s, and %s are in Fortran's order and in C's; save one of "
-                          "them in the other's",
-                          all[i]->source.name, operand_shape(all[i], text), job->x.source.name),
-                   false;
-    return true;
+    return reduce_by_states(job); /* this sorts a chunk at a time */
 }
 
 bool job_groups(struct job *job) {
-    if (!is_same_order(job) || !find_groups(job) || !number_groups(job) || !make_counts(job))
-        return false;
+    if (!find_groups(job) || !number_groups(job) || !make_counts(job)) return false;
     job->dims = 1;
     job->length[0] = job->span;
     const double array = (double)job->x.n * (double)job->x.element * (job->y.is_open ? 2 : 1),

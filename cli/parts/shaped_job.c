@@ -40,7 +40,8 @@ static bool tell_lengths(const struct job *job, const struct operand *other) {
            false;
 }
 
-/* Leaves the elements that are missing out, too: there[0..n) is what `mask`, or NULL, leaves of the others. */
+/* Sets there[0..n) to 0 for elements that are missing in x, or in y if that is not NULL, and for
+ * those that `mask` leaves out; NULL leaves out none. */
 static bool mark_missing(struct job *job, const void *x, const void *y, const void *mask,
                          size_t n) {
     const tally_type type = job->r->problem.type;
@@ -60,7 +61,8 @@ static bool mark_missing(struct job *job, const void *x, const void *y, const vo
     return true;
 }
 
-/* Makes the mask one of all elements, where the arrays are whole. */
+/* Makes the mask of whole arrays leave out missing elements, too. Without --mask it becomes a mask
+ * of x's shape. */
 static bool mark_all(struct job *job) {
     struct operand *mask = &job->mask;
     if (!job->skips || (mask->all && mask->all == job->there) || !job->x.n) return true;
@@ -129,7 +131,8 @@ static double saved_bytes(const tally_problem *problem, size_t count) {
     return (double)size;
 }
 
-/* A state in memory is about as large as a saved one; over the canonical tree some kilobytes. */
+/* An estimate: a state in memory is about as large as a saved one; over the canonical tree it has
+ * some kilobytes more. */
 double job_states_bytes(const struct job *job, uint64_t count) {
     const tally_problem *p = &job->r->problem;
     const bool is_tree = type_is_floating(p->type) && reduction_asks(job->r, TALLY_PROD);

@@ -1,9 +1,11 @@
 /*
- * shaped_job.h - what the files of `tally OP` in parts share: one run of it.
+ * shaped_job.h - one run of `tally OP` in parts: its inputs and results, and the steps that the
+ * cuts share.
  *
- * Each of the three cuts has two ways. Arrays that are whole in memory, which mapped files are, are handed to
- * tally_reduce_shaped() in blocks of results. All others are read in order: what fits a slab is reduced in
- * one call, and what does not has states that are fed, which are a tally_groups.
+ * Each of the three cuts has two ways. Arrays that are whole in memory, which mapped files are, are
+ * handed to tally_reduce_shaped() in blocks of results. All others are read in order: parts that
+ * fit a slab are reduced by one call, and the elements of others are fed to states, which are a
+ * tally_groups.
  *
  * Every function that returns false has already written the line that says why.
  */
@@ -15,8 +17,8 @@
 #include "reduce/reduction.h"
 
 enum {
-    SLAB_BYTES = 16 << 20,  /* of an array that is read in order, at a time */
-    BLOCK_RESULTS = 1 << 18 /* of a call; fewer where a single one is more */
+    SLAB_BYTES = 16 << 20,  /* read at a time of an array that is read in order */
+    BLOCK_RESULTS = 1 << 18 /* of a call, at most; a call for one run may have more */
 };
 
 struct job {
@@ -27,13 +29,12 @@ struct job {
     unsigned dims; /* of the results' shape */
     uint64_t length[NPY_DIMS];
 
-    uint32_t axes;         /* those that are reduced */
+    uint32_t axes;         /* bit d is set if axis d is reduced */
     uint64_t each;         /* the length of equal segments, or 0 */
-    uint64_t groups;       /* how many */
+    uint64_t groups;       /* number of groups */
     uint64_t *group_count; /* [groups]: elements of each; owned */
-    uint64_t
-        *label;    /* [groups]: their ids, where only those that occur are numbered; NULL; owned */
-    uint64_t span; /* ids lie below this */
+    uint64_t *label;       /* [groups]: ids, if only those that occur have a number; NULL; owned */
+    uint64_t span;         /* ids lie below this */
 
     bool skips;           /* --skip-na: elements may be missing */
     unsigned char *there; /* of a chunk, or of all: 0 where an element is left out; owned */
@@ -46,39 +47,40 @@ bool job_failed(const struct job *job, uint64_t first, tally_status status);
 bool job_call(struct job *job, const tally_shape *shape, const void *x, const void *y,
               size_t count);
 
-/* The next elements of the array, of y and of the mask, as many of each: *n, fewer than wanted at the end
- * only. y and mask are NULL where there are none. */
+/* Elements of x, of y and of the mask, n of each. y and mask are NULL if there are none. */
 struct chunk {
     const void *x, *y, *mask;
     size_t n;
 };
+/* Gives the next elements: `wanted`, or fewer at the end only. */
 bool job_next(struct job *job, size_t wanted, struct chunk *out);
 bool job_skip(struct job *job, uint64_t count);
-/* Reads all to the end: that they have as many elements, and that nothing follows, is found there. */
+/* Reads all inputs to the end. Fails if they differ in length, or if something follows an array. */
 bool job_drain(struct job *job);
 
 /* No cut: all elements that the mask leaves are one result. */
 bool job_masked(struct job *job);
 
-/* Makes states for so many results. Where they are more than memory holds: a line that says so. */
+/* Makes states for so many results. Returns false, with a message, if memory does not hold them. */
 bool job_states(const struct job *job, uint64_t count, tally_groups **out);
 /* Bytes that so many states take. */
 double job_states_bytes(const struct job *job, uint64_t count);
-/* Feeds the chunk to the states; ids: of each element, or NULL where all are of state 0. */
+/* Feeds the chunk to the states. ids: the state of each element; NULL: all belong to state 0. */
 bool job_feed(const struct job *job, tally_groups *states, uint64_t count,
               const struct chunk *chunk, const void *ids, tally_type ids_type);
 /* Lowers the states and appends the values. */
 bool job_lower(struct job *job, const tally_groups *states, uint64_t count);
-/* The elements up to the `count`-th from here, or to the end, as one result. */
+/* Appends one result, that of the next `count` elements, or of all up to the end. */
 bool job_feed_run(struct job *job, uint64_t count);
 
-/* Returns whether the arrays are whole in memory now; maps them first, where they can be. With
- * --skip-na the mask is whole, then, too, and has no place for missing elements. */
+/* Maps the arrays that can be mapped. Returns whether all are whole in memory now. With --skip-na
+ * the mask is then whole, too, and leaves out missing elements. */
 bool job_map(struct job *job);
 bool job_is_whole(const struct job *job);
-/* Makes them whole, read where they cannot be mapped. */
+/* Makes the arrays whole in memory; reads those that cannot be mapped. */
 bool job_load(struct job *job);
-/* Returns whether so many bytes, and what a reduction adds, leave the machine room. */
+/* Returns whether `bytes` are less than half of the available memory: a reduction needs memory of
+ * its own. */
 bool job_fits(double bytes);
 
 size_t job_slab(const struct job *job); /* elements */

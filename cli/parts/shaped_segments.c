@@ -33,7 +33,7 @@ static bool outside(const struct job *job, uint64_t i) {
            false;
 }
 
-/* Offsets never fall, and lie within the array. */
+/* Returns whether the offsets never fall and lie within the array. Writes a message if not. */
 static bool check_offsets(const struct job *job, uint64_t count) {
     int64_t before = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -54,7 +54,7 @@ static bool check_offsets(const struct job *job, uint64_t count) {
     return true;
 }
 
-/* *count segments; SOURCE_UNKNOWN for equal ones of an array whose length only its end will tell. */
+/* Reads the offsets, and sets *count to the number of segments. */
 static bool read_offsets(struct job *job, uint64_t *count) {
     if (job->key.source.dims != 1) {
         char text[SHAPE_TEXT];
@@ -76,6 +76,8 @@ static bool no_whole_segments(const struct job *job) {
            false;
 }
 
+/* Reads the segments' length. Sets *count to their number, or to SOURCE_UNKNOWN if the array's
+ * length is not known yet. */
 static bool read_length(struct job *job, uint64_t *count) {
     char *end;
     job->each = strtoull(job->ask.segments, &end, 10);
@@ -127,7 +129,8 @@ static uint64_t fitting(const struct job *job, uint64_t i, uint64_t count) {
     return n;
 }
 
-/* The array has ended before a segment has. *count becomes how many there are, where that is right. */
+/* Handles the end of an array within the segments. Of equal segments it sets *count, and fails if
+ * the last one is not whole; else it fails if an offset lies behind the end. */
 static bool ended(struct job *job, uint64_t *count) {
     job->x.n = job->x.at;
     if (job->each && job->x.n % job->each) return no_whole_segments(job);
@@ -160,7 +163,8 @@ static bool reduce_slab(struct job *job, uint64_t i, uint64_t n, uint64_t *count
     return done;
 }
 
-/* Returns whether another segment of equal length begins, where only the end tells. */
+/* Sets *more to true if the array, whose length is not known, goes on. Returns false if it cannot
+ * be read. */
 static bool is_there_more(struct job *job, bool *more) {
     struct operand *x = &job->x;
     *more = true;

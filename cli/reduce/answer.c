@@ -34,7 +34,8 @@ static bool print_whole(const tally_problem *problem, const tally_state *state, 
            tally_state_print(state, value, text, WHOLE_TEXT, &length) == TALLY_OK;
 }
 
-/* Why there is no one value: a product, then. */
+/* Reports that the exact value does not fit into 64 bits. Only a product of integers comes here:
+ * print_whole() prints the other operators' values in all their digits. */
 static int tell_range(const struct reduction *r, const tally_problem *problem,
                       const tally_state *state) {
     const char *type = tally_type_name(problem->type);
@@ -104,11 +105,11 @@ static bool lower_group(const struct reduction *r, const struct group *group, st
     tally_state_destroy(copy);
     if (!is_done) return false;
     for (size_t i = 0; i < a->count && !a->n && r->columns.by.count; i++)
-        if (is_extreme(a->op[i])) a->value[i].type = 0; /* beside others: none */
+        if (is_extreme(a->op[i])) a->value[i].type = 0; /* of no elements: none */
     return true;
 }
 
-/* The answer to all of it, where there is one. */
+/* Lowers the state of all elements: of a table its only group, else the reduction's own state. */
 static bool lower_all(const struct reduction *r, struct answer *a) {
     if (r->columns.value.whole) {
         if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
@@ -144,7 +145,8 @@ static void print_values(const struct reduction *r, const struct answer *a) {
     }
 }
 
-/* A key on its line: what would break the line is written out. */
+/* Prints a key. Bytes that would break the output into other lines or fields are escaped; the zero
+ * byte between two of the key's fields becomes a tab. */
 static void print_key(const char *key, size_t length) {
     for (size_t i = 0; i < length; i++) {
         const char *escaped = !key[i]          ? "\t" /* between its fields */
@@ -159,7 +161,7 @@ static void print_key(const char *key, size_t length) {
     }
 }
 
-/* Returns whether there is an answer for each group, and none to all of it. */
+/* Returns true if the output has a value for each group, and none for all elements. */
 static bool is_grouped(const struct reduction *r) {
     return r->columns.value.whole && (r->columns.by.whole || columns_apart(&r->columns));
 }
@@ -186,7 +188,8 @@ static void print_line(const char *key, size_t length, const struct answer *a) {
     putchar('\n');
 }
 
-/* Nothing is printed before every group has a value. */
+/* Returns true if every group has a value. print_groups() checks this first, so that an error
+ * leaves no partial output. */
 static bool check_groups(const struct reduction *r) {
     struct answer a;
     for (size_t i = 0; i < r->groups.count; i++)
@@ -246,7 +249,8 @@ static bool types_differ(const struct reduction *r) {
     return false;
 }
 
-/* A key of one field is a text, one of several a list of texts; a column's name stands apart. */
+/* Adds a group's key to its JSON object: as a text if it has one field, else as a list of texts. A
+ * column's name is a member of its own. */
 static void json_key(const struct reduction *r, struct json_object *item, const char *key) {
     const size_t fields = r->columns.by.count;
     struct json_object *list = fields > 1 ? json_new_list() : NULL;
@@ -275,7 +279,7 @@ static bool json_groups(const struct reduction *r, struct json_object *object) {
         if (has_types) json_text(item, "dtype", type_name(r, group));
         if (!group->money) json_count(item, "n", a.n);
         json_answer(item, &a);
-        json_item(list, item); /* when it is whole: without memory to list it, it is freed */
+        json_item(list, item); /* last, as this frees `item` if memory is short */
     }
     json_member(object, "groups", list);
     return done;

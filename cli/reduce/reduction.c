@@ -1,8 +1,8 @@
 /*
- * reduction.c - several inputs, one state.
+ * reduction.c - feeds all inputs to one state, or to a state for each group.
  *
- * The named files are looked at before any of them is reduced: a wrong type in the last one is told
- * at once, and their sizes give the progress line its percentage.
+ * Files are opened and checked before any of them is reduced. So a wrong type in the last one is
+ * reported at once, and the sizes of the files give the progress line its percentage.
  */
 #include "reduce/reduction.h"
 
@@ -66,7 +66,7 @@ bool reduction_asks(const struct reduction *r, tally_op op) {
 
 /* ---- The inputs ---- */
 
-/* Returns a source as messages call it: of an Arrow file with its column. */
+/* Returns the name of a source for messages; for a column of an Arrow file with the column's name. */
 static const char *label(const struct source *s, char text[LABEL_BYTES]) {
     if (s->found.count && s->how.arrow.column)
         snprintf(text, LABEL_BYTES, "column %s of %s", s->how.arrow.column, s->name);
@@ -78,7 +78,7 @@ static const char *label(const struct source *s, char text[LABEL_BYTES]) {
 static bool check_type(struct reduction *r, const struct source *s) {
     tally_type type = r->problem.type;
     char text[LABEL_BYTES];
-    if (s->found.count && columns_apart(&r->columns) && type) return true; /* each has its own */
+    if (s->found.count && columns_apart(&r->columns) && type) return true; /* each column has one */
     if (type && type != s->type)
         return failed("%s holds %s but %s holds %s; one reduction has one type, so convert one of "
                       "them",
@@ -90,7 +90,8 @@ static bool check_type(struct reduction *r, const struct source *s) {
     return true;
 }
 
-/* Decimals that an Arrow file holds have an exact sum, and nothing else. */
+/* Returns false, with a message, if a column of an Arrow file holds decimals and the operator is
+ * not sum: decimals have an exact sum, and nothing else. */
 static bool check_decimals(const struct reduction *r, const struct source *s) {
     bool is_decimal = s->found.count && s->is_decimal;
     for (size_t i = 0; i < s->found.count && s->is_rows; i++)
@@ -104,7 +105,8 @@ static bool check_decimals(const struct reduction *r, const struct source *s) {
            false;
 }
 
-/* Looks at a file that can be opened twice, and soon: its type must fit, and its size is added up. */
+/* Checks the type of a regular file and adds its size to r->total. The total becomes unknown with
+ * other inputs: a pipe can be opened only once, and an Arrow file must be read by Python. */
 static bool look_at(struct reduction *r, const char *name) {
     struct stat status;
     struct source s;
@@ -149,21 +151,23 @@ static bool feed_both(struct reduction *r, const char *name, struct group *own, 
     return !own || group_feed(&r->groups, own, x, y, n);
 }
 
-/* Feeds elements of an array, without those that are missing, to the state of all and to a group's, or NULL. */
+/* Feeds an array's elements, except missing ones, to the state of all elements (a table has none)
+ * and to the group `own`, which may be NULL. */
 static bool feed_array(struct reduction *r, const char *name, struct group *own, const void *x,
                        const void *y, size_t n) {
-    const size_t size = tally_type_size(r->problem.type);
+    const tally_problem *problem = own ? own->problem : &r->problem; /* columns differ in type */
+    const size_t size = tally_type_size(problem->type);
     const unsigned char *at = x, *partner = y;
-    if (!missing_can_be(r->how.spelling, r->problem.type)) return feed_both(r, name, own, x, y, n);
+    if (!missing_can_be(r->how.spelling, problem->type)) return feed_both(r, name, own, x, y, n);
     while (n) {
         const size_t run = n < KEPT_MOST ? n : (size_t)KEPT_MOST;
         const void *a = at, *b = partner;
-        if (!kept_choose(&r->kept, r->how.spelling, r->problem.type, &a, &b, run) ||
+        if (!kept_choose(&r->kept, r->how.spelling, problem->type, &a, &b, run) ||
             !feed_both(r, name, own, a, b, r->kept.n))
             return false;
         if (!r->columns.value.whole)
-            index_map_note(&r->index_map, &r->problem, r->state, &r->kept, run);
-        if (own) index_map_note(&own->index_map, &r->problem, own->state, &r->kept, run);
+            index_map_note(&r->index_map, problem, r->state, &r->kept, run);
+        if (own) index_map_note(&own->index_map, problem, own->state, &r->kept, run);
         r->left_out += run - r->kept.n;
         at += run * size;
         if (partner) partner += run * size;
@@ -178,7 +182,8 @@ static void prepare_groups(struct reduction *r) {
     r->groups.is_decimal = r->is_decimal;
 }
 
-/* The group that a source's elements belong to, where that is one; *out is NULL where they have none. */
+/* Sets *out to the group that all elements of a source belong to: that of its file or of its
+ * column. NULL: there are no groups. Returns false if the group cannot be made. */
 static bool find_own(struct reduction *r, const struct source *s, const char *key,
                      struct group **out) {
     const bool is_table = r->columns.value.whole;
@@ -193,7 +198,7 @@ static bool find_own(struct reduction *r, const struct source *s, const char *ke
     return *out;
 }
 
-/* key: of the group of a column that is no text's. */
+/* key: the group of an Arrow file's column; "" for other sources, and for a column alone. */
 static bool feed_source(struct reduction *r, struct source *s, const char *key) {
     const void *x;
     size_t n;
@@ -217,8 +222,7 @@ static bool feed_file(struct reduction *r, const char *name, const struct readin
     if (!source_open(&s, name, how)) return false;
     const bool fed = feed_source(r, &s, key);
     r->numbers += s.elements;
-    if (r->columns.value.whole || r->is_decimal)
-        r->bytes += s.elements * tally_type_size(r->problem.type);
+    if (r->columns.value.whole || r->is_decimal) r->bytes += s.elements * tally_type_size(s.type);
     source_close(&s);
     return fed;
 }
@@ -247,7 +251,7 @@ static int differ(const struct side *a, uint64_t m, const struct side *b, uint64
                   a->source.name, m, b->source.name, n);
 }
 
-/* Reads the longer one to its end, so that the line can tell both lengths. */
+/* Reads the longer input to its end, so that the message can give both lengths. Returns false. */
 static bool tell_lengths(struct side *a, struct side *b) {
     struct side *longer = a->ended ? b : a;
     const void *x;
@@ -258,7 +262,8 @@ static bool tell_lengths(struct side *a, struct side *b) {
     return false;
 }
 
-/* Of two columns there may be more in other files, and the answer is their group's. */
+/* Feeds n pairs of elements. Those of two columns go to a group, because other files may add more
+ * of them. */
 static bool feed_pairs(struct reduction *r, const char *name, const void *x, const void *y,
                        size_t n) {
     if (!r->columns.value.whole) return feed_array(r, name, NULL, x, y, n);
@@ -267,7 +272,8 @@ static bool feed_pairs(struct reduction *r, const char *name, const void *x, con
     return group && group_add(&r->groups, group, x, y, n);
 }
 
-/* Pairs of texts would lose their partners where a word is left out. */
+/* Rejects --skip-na for dot of a text: each input would leave out its own missing words, and
+ * numbers behind them would get wrong partners. */
 static bool check_pairs(const struct reduction *r, const struct side *a, const struct side *b) {
     if (!r->how.spelling->skip_na || (!a->source.is_text && !b->source.is_text)) return true;
     return failed(
@@ -298,7 +304,7 @@ static bool feed_two(struct reduction *r, char *const name[2], const struct read
     bool fed = false;
     if (source_open(&b.source, name[1], &how[1])) {
         fed = check_type(r, &a.source) && check_type(r, &b.source) && check_pairs(r, &a, &b) &&
-              create_state(r) && feed_in_step(r, &a, &b);
+              source_lies_like(&b.source, &a.source) && create_state(r) && feed_in_step(r, &a, &b);
         r->numbers += a.source.elements;
         source_close(&b.source);
     }
@@ -343,7 +349,7 @@ static bool feed_all(struct reduction *r, char **names, int count) {
         if (!(is_arrow ? feed_arrow(r, names[i]) : feed_file(r, names[i], &r->how, "")))
             return false;
     }
-    return !r->columns.value.whole || groups_flush(&r->groups);
+    return groups_flush(&r->groups);
 }
 
 /* ---- All of it ---- */

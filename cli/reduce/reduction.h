@@ -1,5 +1,5 @@
 /*
- * reduction.h - what one run of `tally OP` is asked for, and what has become of it.
+ * reduction.h - the options and the state of one run of `tally OP`.
  */
 #ifndef TALLY_CLI_REDUCTION_H
 #define TALLY_CLI_REDUCTION_H
@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LABEL_BYTES = 512 }; /* of an input, in messages */
+enum { LABEL_BYTES = 512 }; /* an input's name in messages; a longer one is cut */
 
-/* A reduction in parts, as told; NULL and 0 where it was not. */
+/* The options of a reduction in parts. One that was not given is NULL or 0. */
 struct shaping {
     const char *axis;     /* numbers with commas between them */
     const char *segments; /* a file of offsets, or a length */
@@ -26,32 +26,32 @@ struct shaping {
 };
 
 struct reduction {
-    /* As told. */
+    /* From the command line. */
     const char *asked;     /* the operators as typed: "sum", "count,mean" */
-    tally_problem problem; /* its type is 0 until the first input tells it */
+    tally_problem problem; /* its type is 0 until the first input has been opened */
     size_t op_count;       /* how many operators were typed */
     struct reading how;
     struct spelling spelling;
     struct list na;         /* the words of --na */
-    struct columns columns; /* its value is NULL where the input is no table */
-    struct shaping shaping; /* in parts */
+    struct columns columns; /* columns.value.whole is NULL if the input is no table */
+    struct shaping shaping; /* for a reduction in parts */
     bool by_file, sorted, is_decimal;
     bool as_json, help, has_ddof;
-    const char *device_text; /* what --device says, or NULL */
-    uint64_t threads;        /* what --threads says, or 0 */
+    const char *device_text; /* the argument of --device, or NULL */
+    uint64_t threads;        /* the argument of --threads, or 0 */
 
-    /* As found. */
+    /* Found while reading. */
     tally_device *device;
-    tally_state *state;         /* of all elements; made when the first input tells its type */
+    tally_state *state;         /* of all elements; created when their type is known */
     struct groups groups;       /* of --by, of --each, and of tables and exact decimals */
-    struct index_map index_map; /* of arrays' elements in `state` */
+    struct index_map index_map; /* of `state`, if missing elements are left out */
     struct kept kept;
     uint64_t left_out;            /* missing elements of arrays */
     struct money money;           /* of all numbers, for exact decimals without a table */
-    char type_owner[LABEL_BYTES]; /* the input that told it */
+    char type_owner[LABEL_BYTES]; /* the input that set the problem's type */
     uint64_t total;               /* bytes in all inputs together, 0 where that is not known */
     uint64_t bytes;               /* of the elements that have been fed */
-    uint64_t numbers;             /* that have been read */
+    uint64_t numbers;             /* elements read; at the end without missing ones */
     double seconds;
 };
 

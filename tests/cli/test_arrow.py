@@ -81,6 +81,10 @@ def test_several_columns(tally, here, tmp_path, file):
     assert both == f"column\tsum\tcount\nf8\t{f8}\t30000\n11\t{f8}\t30000"
     assert tally("dot", "-c", "f8,f8", folder / file, env=env) == tally("sumsq", folder / "f8.npy")
     assert tally("dot", "-c", "f8,f8", folder / file, table, folder / file, env=env) == tally("sumsq", *[folder / "f8.npy"] * 3)
+    for columns in ("f4,f8,i1,i8", "f8,i1,f4"):
+        each = columns.split(",")
+        got = tally("sum,count", "-c", columns, "--skip-na", folder / file, env=env).splitlines()[1:]
+        assert got == [f"{c}\t{tally('sum', folder / f'{c}.npy')}\t30000" for c in each]
     got = tally.json("min", "-c", "f8,gaps", "--skip-na", folder / file, env=env)
     assert [(g["column"], g["n"]) for g in got["groups"]] == [("f8", 30_000), ("gaps", sum(k % 7 not in (3, 5) for k in range(30_000)))]
 

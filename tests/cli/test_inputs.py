@@ -207,6 +207,17 @@ def test_named_pipe(tally, tmp_path):
     writer.join()
 
 
+def test_table_from_a_named_pipe(tally, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for args, table, want in ((("count,sum", "-c", "1"), "".join(f"{i}\n" for i in range(100_000)), f"count\t100000\nsum\t{sum(range(100_000))}"),
+                              (("sum", "-c", "v", "--by", "key"), "key,v\nRome,1\nOslo,2\n", "Rome\t1\nOslo\t2")):
+        writer = threading.Thread(target=fifo.write_text, args=(table,))
+        writer.start()
+        assert tally(*args, fifo) == want
+        writer.join()
+
+
 def test_slow_pipe(tally):
     """Elements that arrive a few bytes at a time."""
     child = subprocess.Popen([tally.binary, "sum", "--dtype", "u32"], stdin=subprocess.PIPE,

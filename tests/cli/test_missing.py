@@ -176,7 +176,7 @@ def test_segments_groups_and_masks(tally, array, tmp_path):
     assert "--skip-na in parts is for .npy files" in tally.fails("sum", "--skip-na", "--segments", 100, stdin=text)
     np.save(tmp_path / "m.npy", np.asfortranarray(np.ones((60, 100), bool)))
     np.save(path, x.reshape(60, 100))
-    assert "for --skip-na save one of them" in tally.fails("sum", "--skip-na", "--axis", 0, "--mask", tmp_path / "m.npy", path)
+    assert "is in Fortran's order and" in tally.fails("sum", "--skip-na", "--axis", 0, "--mask", tmp_path / "m.npy", path)
 
 
 def test_keys_without_a_number(tally):

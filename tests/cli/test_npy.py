@@ -5,6 +5,7 @@ import io
 import shutil
 import struct
 import subprocess
+import zipfile
 
 import exact
 import numpy as np
@@ -246,6 +247,12 @@ def test_archive(tally, tmp_path):
         assert tally.fails("sum", f"{path}:z") == f"{path} has no member z; its members are x.npy y.npy"
     assert "cannot be opened" in tally.fails("sum", tmp_path / "b.npz")
     assert "is no archive that can be read" in tally.fails("sum", f"{tmp_path}/b.npz:x")
+    with path.open("rb") as file:
+        assert tally.fails("sum", stdin=file).startswith("standard input is a .npz or zip archive; unpack it")
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        archive.writestr("a.txt", "1 2\n")
+        archive.writestr("b.csv", "k,v\nx,4\n")
+    assert tally("sum", f"{tmp_path}/t.zip:a.txt") == "3" and tally("sum", "-c", "v", f"{tmp_path}/t.zip:b.csv") == "4"
     path.write_bytes(path.read_bytes()[:-30])
     assert "is no archive that can be read" in tally.fails("sum", path)
 

@@ -196,6 +196,21 @@ def test_dot(tally, tmp_path, save, rng):
     assert tally("dot", "--mask", mask, a, a) == f"{(x * x).sum():.0f}"
 
 
+@pytest.mark.parametrize("args", [(), ("--segments", 30), ("--by",), ("--mask",)])
+def test_orders_that_do_not_pair(tally, save, args):
+    """Elements at the same place of a C and of a Fortran array have different indices."""
+    x = np.arange(60.0).reshape(6, 10)
+    a, f, ids = save(x, "x.npy"), save(np.asfortranarray(x), "f.npy"), save(x.astype("u1") % 2, "i.npy")
+    args = (*args, ids) if args in (("--by",), ("--mask",)) else args
+    if args:
+        assert "f.npy in Fortran's" in tally.fails("sum", *args, f) if "i.npy" in str(args) else tally("sum", *args, a)
+    for pair in ((a, f), (f, a)):
+        assert "save one of them in the other's order" in tally.fails("dot", *args, *pair)
+    assert tally("dot", "--axis", "0,1", a, f) == f"{(x * x).sum():.0f}"
+    one = save(np.asfortranarray(x[:1]), "one.npy")
+    assert tally("dot", one, save(x[:1])) == f"{(x[:1] ** 2).sum():.0f}"
+
+
 def test_no_elements(tally, tmp_path, save):
     for shape, axis, want in (((0, 3), 0, ["0"] * 3), ((3, 0), 1, ["0"] * 3), ((0, 3), 1, []), ((2, 0, 3), "0,1", ["0"] * 3)):
         path = save(np.zeros(shape))

@@ -158,7 +158,7 @@ def test_ids_that_are_not_there(tally, save, a, tmp_path):
         "i.npy has 3 ids, but standard input has more elements; each needs a partner")
     assert tally.fails("sum", "--by", "i.npy", "--raw", "--dtype", "f64", stdin=raw[:16]) == (
         "i.npy has more ids than standard input has elements; each needs a partner")
-    assert "Fortran's order" in tally.fails("sum", "--by", save(np.zeros((3, 4), int), "i.npy"),
+    assert "in C's order and f.npy in Fortran's" in tally.fails("sum", "--by", save(np.zeros((3, 4), int), "i.npy"),
                                             save(np.zeros((3, 4), order="F"), "f.npy"))
 
 

@@ -54,7 +54,7 @@ CASES = [
     ("city,2019,2020\nRome,1,2\nOslo,3,4\n", "-c 3", "6"), ("city,2019,2020\nRome,1,2\nOslo,3,4\n", "-c 2020", "6"),
     ("city,2019,2020\nRome,1,2\nOslo,3,4\n", "-c 3 --by 1", "Rome\t2\nOslo\t4"), ("id,2019,2020\n7,1,2\n8,3,4\n", "-c 2020", "6"),
     ("id,2019,2020\n7,1,2\n8,3,4\n", "-c 3", "6"), ("2020,2019\n1,2\n", "-c 2019", "2"), ("id,2,1\n7,5,6\n", "-c 1", "6"),
-    ("id,2,1\n7,5,6\n", "-c 1 --header", "6"), ("2019,2020\n1,2\n", "-c 2", "2022"), ("1,2\n3,4\n", "-c 2", "6"),
+    ("id,2,1\n7,5,6\n", "-c 1 --header", "6"), ("2019,2020\n1,2\n", "-c 2", ["may have names or numbers"]), ("2019,2020\n1,2\n", "-c 2 --no-header", "2022"), ("1,2\n3,4\n", "-c 2", "6"),
     ("1,2\n3,4\n", "-c 2 --header", "4"), ("a,b\n1,2\n", "-c 2", "2"), ("a,b\n1,2\n", "-c 2 --no-header", ["1: 'b' is no f64 number"]),
     ("price\n1\n2\n", "-c 1", "3"), ("a,1\nb,2\n", "-c 2", "3"), ("5.1,3.5,Iris\n4.9,3.0,Iris\n", "-c 1", "10"),
     ("?,3,x\n4,5,y\n", "-c 2", "8"), ("NA,3\n4,5\n", "-c 2", "8"), ("NA,3\n4,5\n", "-c 1 --skip-na", "4"), ("1x,3\n4,5\n", "-c 2", "8"),
@@ -97,7 +97,16 @@ CASES = [
     ("18.0   8  307.0\t\"x y\"\n15.0   8  350.0\t\"b c\"\n", "-c 1 -F blank --by 4", "x y\t18\nb c\t15"),
     ("##x=<a,b>\n#CHROM\tPOS\tQUAL\nchr1\t100\t30\nchr1\t200\t.\n", "-c QUAL --na .", "30"), ("#a\tb\nx\t1\ny\t2\n", "-c b --by a", "x\t1\ny\t2"),
     ("#a b\nx b\n1 2\n", "-c b", "2"),
+    ("a|3,5\nb|4,5\n", "-c 2", ["1: '3,5' in column 2 is no f64 number; --decimal-mark , reads such numbers"]),
+    ("1,5|2,5\n3,5|4,0\n", "-c 2", ["1: '2,5' in column 2"]), ("1,5|2,5\n3,5|4,0\n", "-c|2|--decimal-mark|,", "6.5"),
+    ("id|a,b|v\n1|x,y|3\n2|z,w|4\n", "-c v", "7"), ("id,a|b,v\n1,x|y,3\n2,z|w,4\n", "-c v", "7"), ("id,a;b,v\n1,x;y,3\n2,z;w,4\n", "-c v", "7"),
+    ('id,"a;b",v\n1,"x;y",3\n2,"x;y",4\n', "-c v", "7"), ("a\x015\nb\x016\n", "-c|2|-F|\x01", "11"),
+    # One column of R's, with quotes.
+    ('"total"\n"1" 345\n"2" 200\n', "-c total", "545"), ('"total"\n"1"\t345\n"2"\t200\n', "-c total", "545"), ('"total"\n"a";345\n"b";200\n', "-c total", "545"),
+    ('"total"\n"a",345\n"b",200\n', "-c 2", "545"), ('"a total"\n345\n200\n', "-c|a total", "545"),
     # Rows of one field more, which may be parted numbers as well.
+    ("QTY NAME\n5   10 bolts\n6   7 nuts\n", "-c QTY", ["words with a blank between them must stand in quotes"]),
+    ("price\n1,99\n", "-c price", ["numbers such as 1,5 must stand in quotes"]), ("price\n1,50\n2,99\n3,10\n", "-c price", ["numbers such as 1,5"]),
     ("v\n1 234\n5 678\n", "-c v", ["--thousands ' ' reads such numbers"]), ("    v\n1 234\n2 678\n", "-c v", ["numbers such as 1 234"]),
     ("     v\n0  234\n1  678\n", "-c v", "912"), ("v,w\n7,5,2\n9,5,3\n", "-c w", ["numbers such as 1,5 must stand in quotes"]),
     ("v,w\n1,5,2\n2,5,3\n", "-c w", "5"), ("name,v\nRome,1,5\nOslo,2,5\n", "-c v", ["numbers such as 1,5"]),
@@ -118,6 +127,7 @@ CASES = [
     ('"price, net",qty\n1,5\n2,3\n', "-c|price, net", "3"), ('"price, net",qty\n1,5\n2,3\n', '-c|"price, net",qty', "price, net\t3\nqty\t8"),
     ('"price, net",qty\n1,5\n2,3\n', "-c|price\\, net,qty", "price, net\t3\nqty\t8"), ('"price, net",qty\n1,5\n2,3\n', "-c|qty|--by|price, net", "1\t5\n2\t3"),
     ('"price, net",qty\n1,5\n', "-c|prize net", ["has no column prize net; did you mean price, net?"]), ('"a,b",a,b\n1,2,3\n', "-c a,b", "1"),
+    ('"\\\\HOST\\CPU",b\n5,1\n', "-c|\\\\HOST\\CPU", "5"), ('"a ",b\n5,1\n', "-c|a ", "5"),
     ('"a,b",a,b\n1,2,3\n', "-c|a\\,b,b", "a,b\t1\nb\t3"), ("a,b\n1,2\n", "-c|a, b", "a\t1\nb\t2"), ('a,"b""c"\n1,2\n', '-c|b"c', "2"),
 ]
 

@@ -151,7 +151,22 @@ def test_lines_that_are_too_long(tally):
     assert tally("sum", stdin=b"1\n" + b"0" * (most - 1) + b"7") == "8"
     for text in (b"1\n" + b"0" * 2_000_000, b"1\n" + b"0" * (most + 1)):
         line = tally.fails("sum", "--text", stdin=text)
-        assert line == "standard input:2: the line is longer than 1048576 bytes; is this text?"
+        assert line == "standard input:2: a word or a comment is longer than 1048576 bytes; is this text?"
+
+
+def test_lines_of_many_words(tally, tmp_path):
+    words = list(range(400_000))
+    (tmp_path / "words").write_text(" ".join(map(str, words)) + "\n# 7\n" + "\t".join(map(str, words)))
+    for threads in (1, 3):
+        assert tally("sum", "--threads", threads, tmp_path / "words") == str(2 * sum(words))
+    line = " ".join(map(str, words)) + " # 7\n"
+    assert tally.fails("sum", stdin=line.encode()) == "standard input:1: '#' is no f64 number; numbers with blanks between them are expected"
+    assert tally.fails("sum", stdin=b"1\n # " + line.encode()) == "standard input:2: a word or a comment is longer than 1048576 bytes; is this text?"
+
+
+def test_a_zero_byte(tally):
+    assert tally.fails("sum", "--text", "--skip-na", stdin=b"1\0\n") == (
+        "standard input:1: '1\\x00' is no f64 number; numbers with blanks between them are expected")
 
 
 THREADS = (1, 2, 3, 8)
@@ -198,7 +213,7 @@ def test_threads_tell_the_first_error(tally, tmp_path):
     path = as_file(tmp_path, b"1\n" * 900_000 + b"0" * 1_100_000 + b"\n" + b"x\n" * 900_000)
     for threads in THREADS:
         line = tally.fails("sum", "--threads", threads, path)
-        assert line == f"{path}:900001: the line is longer than 1048576 bytes; is this text?"
+        assert line == f"{path}:900001: a word or a comment is longer than 1048576 bytes; is this text?"
 
 
 def test_threads_add_decimals(tally, tmp_path):
