@@ -140,11 +140,13 @@ static inline float bench_widen_bf16(uint16_t h) {
     return bench_float((uint32_t)h << 16);
 }
 
-/* The exponent moves by a multiplication, which also gets subnormals right. */
+/* The exponent moves by a multiplication, which also gets subnormals right. That of infinities and NaNs becomes all ones. */
 static inline float bench_widen_f16(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-    float x = bench_float(sign | (uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
-    return (h & 0x7c00) == 0x7c00 ? x * 0x1p127f * 2 : x;
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+    const float x = bench_float(sign | (uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bench_float(bits | ((h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0));
 }
 
 #endif
