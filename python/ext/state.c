@@ -13,10 +13,15 @@ struct state_object {
     tally_state *state;   /* of a State; else NULL */
     tally_groups *groups; /* of a Groups; else NULL */
     size_t count;         /* how many groups there are */
+    uint64_t changes,
+        origin; /* how often a State has changed; of a copy: the original's changes then */
+    unsigned long
+        feeder; /* the thread that feeds a Groups, whose signal handlers may run meanwhile; or 0 */
 };
 
 /* Takes a state's lock. A thread that waits for it releases the interpreter's lock, which the holder may need to
- * go on. */
+ * go on. Under the lock of a State no signal's handler runs, which might take it once more: long feeds are of states that
+ * no other thread knows, and that are then merged (_states.py). */
 static void lock(struct state_object *s) {
     if (PyThread_acquire_lock(s->lock, NOWAIT_LOCK)) return;
     PyThreadState *thread = PyEval_SaveThread();
@@ -41,6 +46,15 @@ static void lock_both(struct state_object *a, struct state_object *b) {
 static void unlock_both(struct state_object *a, struct state_object *b) {
     unlock(a);
     if (a != b) unlock(b);
+}
+
+/* Returns 1; or 0 with a RuntimeError in a signal's handler that runs while its own thread feeds these groups. */
+static int can_lock(const struct state_object *s) {
+    if (s->feeder != PyThread_get_thread_ident()) return 1;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "this signal's handler has interrupted a feed of these very groups, which go "
+                    "on with it: let it make a note, and use them later");
+    return 0;
 }
 
 static PyObject *done(tally_status s) {
@@ -106,8 +120,9 @@ static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *sav
 
 static PyObject *with_other(PyObject *object, PyObject *other, int is_subtracted) {
     struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
-    if (!right) return NULL;
+    if (!right || !can_lock(self) || !can_lock(right)) return NULL;
     lock_both(self, right);
+    self->changes++;
     const tally_status s = is_subtracted  ? tally_state_subtract(self->state, right->state)
                            : self->groups ? tally_groups_merge(self->groups, right->groups)
                                           : tally_state_merge(self->state, right->state);
@@ -125,6 +140,7 @@ static PyObject *state_subtract(PyObject *object, PyObject *part) {
 
 /* Returns bytes that the engine has filled: a saved state, or the wire form as int64, which is empty where there is none. */
 static PyObject *filled(struct state_object *self, int is_words) {
+    if (!can_lock(self)) return NULL;
     lock(self);
     const size_t size = is_words       ? 8 * tally_state_words(self->state)
                         : self->groups ? tally_groups_size(self->groups)
@@ -158,7 +174,7 @@ static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *na
     return object_new(type, problem, saved, 0, 0);
 }
 
-/* feed(x, y, device) */
+/* feed(x, y, device): if other threads know the state, of less than WORTH_RELEASING bytes */
 static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     struct state_object *self = (struct state_object *)object;
     PyObject *a, *b, *spec;
@@ -171,6 +187,7 @@ static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     work_begin(&work, x.n * x.itemsize);
     tally_status s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
     s = work_end(&work, s);
+    self->changes++;
     unlock(self);
     view_release(&x);
     view_release(&y);
@@ -210,6 +227,7 @@ static PyObject *state_begin_at(PyObject *object, PyObject *first) {
     const unsigned long long at = PyLong_AsUnsignedLongLong(first);
     if (PyErr_Occurred()) return NULL;
     lock(self);
+    self->changes++;
     const tally_status s = tally_state_begin_at(self->state, at);
     unlock(self);
     return done(s);
@@ -278,10 +296,28 @@ static PyObject *state_copy(PyObject *object, PyObject *unused) {
     if (!copy) return NULL;
     lock(self);
     const tally_status s = tally_state_copy(self->state, &copy->state);
+    copy->origin = self->changes;
     unlock(self);
     if (s == TALLY_OK) return (PyObject *)copy;
     Py_DECREF(copy);
     return core_raise(s);
+}
+
+/* replace(copy): becomes what a copy of this state has become, which this thread alone knows. Returns False, and does
+ * nothing, if this state has changed since it was copied. */
+static PyObject *state_replace(PyObject *object, PyObject *by) {
+    struct state_object *self = (struct state_object *)object, *copy = other_of(object, by);
+    if (!copy) return NULL;
+    lock(self);
+    const int is_same = copy->origin == self->changes;
+    if (is_same) {
+        tally_state *old = self->state;
+        self->state = copy->state;
+        copy->state = old;
+        self->changes++;
+    }
+    unlock(self);
+    return PyBool_FromLong(is_same);
 }
 
 static PyMethodDef state_methods[] = {
@@ -299,6 +335,7 @@ static PyMethodDef state_methods[] = {
     {"words", state_words, METH_NOARGS, "words(): bytes of int64"},
     {"from_words", state_from_words, METH_O, "from_words(words)"},
     {"copy", state_copy, METH_NOARGS, "copy()"},
+    {"replace", state_replace, METH_O, "replace(copy): whether it could"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -344,7 +381,9 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
     struct work work;
     if (!PyArg_ParseTuple(arguments, "OOOO", &x, &mask, &parts, &spec)) return NULL;
     tally_device *device = core_device(spec);
-    struct shaped *a = device ? core_shape(self->problem, x, Py_None, mask, 1, parts, NULL) : NULL;
+    struct shaped *a = device && can_lock(self)
+                           ? core_shape(self->problem, x, Py_None, mask, 1, parts, NULL)
+                           : NULL;
     if (!a) return NULL;
     tally_status s = TALLY_OK;
     if (a->shape.cut != TALLY_GROUPS || a->shape.count != self->count || a->shape.dims != 1 ||
@@ -354,9 +393,11 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
         a->shape.dims = a->shape.axes = 0;
         a->shape.n = a->x.n;
         lock(self);
+        self->feeder = PyThread_get_thread_ident();
         work_begin(&work, a->x.n * a->x.itemsize);
         s = tally_groups_feed(self->groups, device, &a->shape, a->x.buffer.buf, NULL);
         s = work_end(&work, s);
+        self->feeder = 0;
         unlock(self);
     }
     core_free_shape(self->problem, a);
@@ -366,7 +407,7 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
 /* values(out): writes the groups' values to a tuple of contiguous arrays. */
 static PyObject *groups_values(PyObject *object, PyObject *out) {
     struct state_object *self = (struct state_object *)object;
-    struct shaped *a = core_new_shape(self->problem);
+    struct shaped *a = can_lock(self) ? core_new_shape(self->problem) : NULL;
     if (!a) return NULL;
     tally_status s = TALLY_OK;
     if (core_results(self->problem, out, a) == 0) {
@@ -388,7 +429,7 @@ static PyObject *groups_counts(PyObject *object, PyObject *out) {
     struct state_object *self = (struct state_object *)object;
     struct view v;
     tally_status s = TALLY_OK;
-    if (view_get(out, 1, &v) < 0) return NULL;
+    if (!can_lock(self) || view_get(out, 1, &v) < 0) return NULL;
     const int ok = v.held && v.n == self->count && v.itemsize == 8 && view_is_contiguous(&v);
     if (ok) {
         lock(self);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import operator
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from ._parts import gather, names_of, problem_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+_AT_ONCE = 1 << 15  # bytes: fewer are fed under the state's lock, during which the extension lets no signal handler run
 
 
 def kind_of(dtype: Any) -> str:
@@ -35,6 +37,12 @@ def _elements(t: Operand, kind: str) -> np.dtype[Any]:
             t.type != kind and not holds_all(t.array, DTYPE[kind]):
         raise TypeError(f"a state of {kind} is not fed {t.array.dtype} elements, which it cannot hold exactly")
     return DTYPE[kind]
+
+
+def _feed_blocks(state: _core.State, x: np.ndarray[Any, Any], y: Any, dtype: np.dtype[Any], device: str | None) -> None:
+    """Feeds elements, or pairs of them, that the engine cannot read where they lie: copies of blocks."""
+    for at in chunks(x, BLOCK // dtype.itemsize):
+        state.feed(contiguous(x[at], dtype), None if y is None else contiguous(y[at], dtype), device)
 
 
 def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> Any:
@@ -122,9 +130,8 @@ class State(_Known):
 
         An array on a GPU is read there, and waited for.
         """
-        if device is None and _gpu.is_on_gpu(x):
-            _gpu.feed(self._known, self._kind, x, y)
-            return self
+        if device is None and type(x) is not np.ndarray and _gpu.is_on_gpu(x):
+            return self._add(_gpu.feed, self._kind, x, y)
         t = as_host_array(x)
         dtype = _elements(t, self._kind)
         other = None
@@ -135,13 +142,25 @@ class State(_Known):
             if other.shape != t.array.shape:
                 raise ValueError(f"the arrays have shapes {t.array.shape} and {other.shape}")
         array = t.array
-        if array.dtype == dtype and is_in_order(array) and (other is None or (other.dtype == dtype and is_in_order(other))):
-            self._known.feed(array, other, device)
-            return self
-        with_all = self._known.copy()  # so that all of it is fed, or nothing
-        for at in chunks(array, BLOCK // dtype.itemsize):
-            with_all.feed(contiguous(array[at], dtype), None if other is None else contiguous(other[at], dtype), device)
-        self._known = with_all
+        lies = array.dtype == dtype and is_in_order(array) and (other is None or (other.dtype == dtype and is_in_order(other)))
+        if not lies:
+            return self._add(_feed_blocks, array, other, dtype, device)
+        if array.nbytes >= _AT_ONCE:
+            return self._add(_core.State.feed, array, other, device)
+        self._known.feed(array, other, device)
+        return self
+
+    def _add(self, feed: Callable[..., None], *more: Any) -> State:
+        """Adds what feed(state, *more) feeds: all of it or nothing. Other threads and signal handlers may use this state meanwhile."""
+        known = self._known
+        while self._is_over_tree():  # elements have places: those that others have added come first
+            part = known.copy()
+            feed(part, *more)
+            if known.replace(part):
+                return self
+        part = _core.State(known.problem)
+        feed(part, *more)
+        known.merge(part)
         return self
 
     def value(self) -> Any:

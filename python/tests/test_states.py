@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import subprocess
+import sys
+import threading
 
 import hypothesis.strategies as st
 import numpy as np
@@ -92,6 +95,60 @@ def test_feeding(rng):
     with pytest.raises(TypeError):
         s.update([[1.0], ["x"]])
     assert s.count == x.size + 3
+
+def test_a_state_of_several_threads(rng):
+    """However an array lies, what other threads and signal handlers add while it is fed stays."""
+    x, op = rng.integers(-9, 9, (200_000, 2)).astype("f8"), tally.Operator("a + b", identity=0)
+    arrays = (x[:, 0], x.T, x.ravel()[::-1], x.astype(">f8"), x.astype("f4"), x.astype("i8"), np.broadcast_to(1.0, x.shape), x)
+    for what in ("sum,count", "prod", op):
+        s = tally.State(what)
+        parts = [threading.Thread(target=lambda a=a: [s.update(a) for _ in range(3)]) for a in arrays]
+        parts.append(threading.Thread(target=lambda: [s.__iadd__(tally.State(what).update([1.0])) for _ in range(100)] if what == "sum,count"
+                                      else [s.update([1.0]) for _ in range(100)]))
+        for part in parts:
+            part.start()
+        for part in parts:
+            part.join()
+        assert s.count == 3 * sum(a.size for a in arrays) + 100
+        if what != "prod":
+            total = s.value()[0] if what != op else s.value()
+            assert total == 3 * sum(np.sum(a, dtype="f8") for a in arrays) + 100
+    dot = tally.State("dot")
+    parts = [threading.Thread(target=lambda: dot.update(x[:, 0], x[:, 1])) for _ in range(4)]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+    assert dot.value() == 4 * (x[:, 0] @ x[:, 1])
+
+
+def test_a_signal_handler_may_use_a_state():
+    """In the middle of a long feed: of a state all is there; groups, which are fed in place, refuse."""
+    done = subprocess.run([sys.executable, "-c", """
+import signal, numpy as np, tally
+many, seen = np.zeros(1 << 28, "i1"), []
+for array in (many, many[::-1], many.reshape(2, -1).T):
+    s = tally.State("sum", "i1")
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(s.update(np.ones(5, "i1")).value()))
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    while not seen:
+        s.update(array)
+    assert s.value() == 5 and s.count % array.size == 5 and seen.pop() == 5
+g = tally.Groups("sum", 2, "i1")
+def fails(*_):
+    for call in (g.value, lambda: g.update(np.ones(5, "i1"), [0] * 5), lambda: bytes(g), lambda: g.__iadd__(g)):
+        try:
+            call()
+            return signal.setitimer(signal.ITIMER_REAL, 0.02)  # between two feeds
+        except RuntimeError as error:
+            seen.append("signal" in str(error))
+signal.signal(signal.SIGALRM, fails)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+while not seen:
+    g.update(many, many)
+assert seen == [True] * 4 and g.value().tolist() == [0, 0]
+"""], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_operator_of_ones_own(rng):
