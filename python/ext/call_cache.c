@@ -54,6 +54,7 @@ struct entry {
 struct call_cache {
     const struct dl_exchange *exchange; /* NULL: tensors are described by their methods */
     PyObject *is_negated, *stream;      /* is_negated(tensor); stream(device) -> its address */
+    PyObject *requires_grad;            /* the name of a tensor's attribute */
     unsigned victim;                    /* which of WAYS entries is replaced next */
     struct entry entry[ENTRIES];
 };
@@ -262,20 +263,22 @@ static void replace(struct entry *e, const struct entry *by) {
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Returns whether function(argument) is false. An exception counts as true, and is cleared. */
-static int is_false(PyObject *function, PyObject *argument) {
-    PyObject *value = PyObject_CallFunctionObjArgs(function, argument, NULL);
+/* Returns whether an object, which it releases, is false. NULL, with an exception that is cleared, is not. */
+static int is_false(PyObject *value) {
     const int truth = value ? PyObject_IsTrue(value) : -1;
     Py_XDECREF(value);
     if (truth < 0) PyErr_Clear();
     return truth == 0;
 }
 
-/* Returns whether a call can be launched as its entry says: no tensor is negated lazily, and no graph is captured. */
+/* Returns whether a call can be launched as its entry says: no tensor is negated lazily or has a gradient, which the general
+ * way refuses where gradients are followed, and no graph is captured. */
 static int can_launch(const struct core *core, const struct entry *e, PyObject *const *arguments) {
+    const struct call_cache *cache = core->calls;
     for (uint64_t i = 0; i < e->key.call.count; i++)
         if (Py_TYPE(arguments[i]) == core->tensor_type &&
-            !is_false(core->calls->is_negated, arguments[i]))
+            (!is_false(PyObject_CallFunctionObjArgs(cache->is_negated, arguments[i], NULL)) ||
+             !is_false(PyObject_GetAttr(arguments[i], cache->requires_grad))))
             return 0;
     return !core_is_captured(e->prepared, e->key.call.stream);
 }
@@ -454,7 +457,8 @@ int core_open_calls(struct core *core, PyTypeObject *type, PyObject *stream) {
     cache->exchange = exchange_of(type);
     Py_CLEAR(cache->is_negated);
     cache->is_negated = PyObject_GetAttrString((PyObject *)type, "is_neg");
-    return cache->is_negated ? 0 : -1;
+    if (!cache->requires_grad) cache->requires_grad = PyUnicode_InternFromString("requires_grad");
+    return cache->is_negated && cache->requires_grad ? 0 : -1;
 }
 #endif
 
@@ -474,6 +478,7 @@ void core_close_calls(struct core *core) {
     clear_entries(cache);
     if (cache) {
         Py_XDECREF(cache->is_negated);
+        Py_XDECREF(cache->requires_grad);
         Py_XDECREF(cache->stream);
     }
     free(cache);

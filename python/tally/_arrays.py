@@ -204,13 +204,15 @@ def dlpack_device(x: Any) -> tuple[int, int] | None:
 
 
 def check_torch(x: Any) -> None:
-    """Refuses a subclass of torch.Tensor with a meaning of its own, such as a mask."""
+    """Refuses a tensor whose gradient a result would lose, and a subclass with a meaning of its own, such as a mask."""
     torch, kind = sys.modules["torch"], type(x)
     own, theirs = (getattr(k, "__torch_function__", None) for k in (kind, torch.Tensor))
     if kind is not torch.Tensor and getattr(own, "__func__", own) is not getattr(theirs, "__func__", theirs) and \
             kind.__module__.partition(".")[2] not in ("nn.parameter", "nn.modules.module"):
         raise TypeError(f"a {kind.__name__} is more than its numbers, and a result would lose what it carries, such as a mask: "
                         "give x.as_subclass(torch.Tensor), or its data")
+    if x.requires_grad and torch.is_grad_enabled():
+        raise TypeError("a tensor that requires a gradient, which a result does not have: give x.detach(), or call under torch.no_grad()")
 
 
 def _capsule(x: Any) -> Any:

@@ -275,7 +275,7 @@ class TorchTensor(Array):
     def is_contiguous(self):
         return self.layout.flags.c_contiguous
 
-    negated = False
+    negated = requires_grad = False
 
     def is_neg(self):
         return self.negated
@@ -347,7 +347,7 @@ def make_torch(driver):
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
         full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
         unsafe_split=lambda x, size: [x[i:i + size] for i in range(0, len(x.layout), size)],
-        inference_mode=Context, is_inference_mode_enabled=lambda: False,
+        inference_mode=Context, is_inference_mode_enabled=lambda: False, is_grad_enabled=lambda: True,
         zeros=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(0),
         arange=lambda n, dtype, device: TorchTensor.make(driver, (n,), dtype.numpy).set(np.arange(n)),
         complex=lambda a, b: a.copy_of(np.stack([a.host(), b.host()], -1).view(np.result_type(a.layout, "c8"))[..., 0]),

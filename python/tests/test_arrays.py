@@ -249,7 +249,17 @@ def test_torch():
     x = torch.arange(6.0).reshape(2, 3)
     assert torch.equal(tally.sum(x, axis=0), x.sum(0)) and isinstance(tally.sum(x), torch.Tensor)
     assert tally.sum(x.to(torch.bfloat16)).dtype == torch.bfloat16
-    assert tally.sum(x.requires_grad_()) == 15
+    x.requires_grad_()
+    y, state = (2 * x.detach().exp()), tally.State("sum", "f4")
+    for call in (tally.sum, lambda x: tally.sum(x, axis=0), lambda x: tally.vecdot(y, x), state.update, lambda x: tally.sum(2 * x),
+                 lambda x: tally.sum(torch.nn.Parameter(y)), lambda x: tally.sum([x, y]), lambda x: tally.group("sum", x, [0, 0], axis=0)):
+        with pytest.raises(TypeError, match="detach"):
+            call(x)
+    assert tally.sum(x.detach()) == 15 and state.count == 0
+    with torch.no_grad():
+        assert tally.sum(x) == 15
+    with torch.inference_mode():
+        assert tally.sum(x) == 15
 
 
 @pytest.mark.parametrize("shape", [(7,), (40, 50), (3, 1, 65), (300, 400)])

@@ -164,7 +164,7 @@ def test_no_tensor_loses_its_mask(monkeypatch):
     """Subclasses of torch.Tensor with a meaning of their own, as torch.masked has them; by a double of torch."""
 
     class Tensor:
-        is_cuda = False
+        is_cuda = requires_grad = False
 
         @classmethod
         def __torch_function__(cls, *_):
@@ -183,7 +183,7 @@ def test_no_tensor_loses_its_mask(monkeypatch):
         def __torch_function__(cls, *_):
             return NotImplemented
 
-    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor, is_grad_enabled=lambda: True))
     for door in (tally.sum, tally.State("sum").update, lambda x: tally.group("sum", x, [0])):
         with pytest.raises(TypeError, match="a MaskedTensor is more than its numbers"):
             door(MaskedTensor())
