@@ -227,6 +227,16 @@ def _capsule(x: Any) -> Any:
         return x.__dlpack__()
 
 
+def _check_narrowed(number: np.ndarray[Any, Any], there: np.ndarray[Any, Any], library: str) -> None:
+    """Refuses results that a library has silently converted to a narrower type: other integers, and floats rounded once more."""
+    if there.dtype == number.dtype or number.dtype.kind in "iu" and np.array_equal(there, number):
+        return
+    wide = "with jax.config.update('jax_enable_x64', True), or " * (library == "jax") + f"of numpy.asarray(x), it is {number.dtype}"
+    if number.dtype.kind in "iu":
+        raise OverflowError(f"the exact result does not fit {there.dtype}, which {library} makes of it: {wide}")
+    raise TypeError(f"{library} would round the result once more, to {there.dtype}: {wide}, and dtype='f4' rounds once")
+
+
 def from_dlpack(x: Any) -> Operand:
     """An array of another library in the host's memory, taken by DLPack."""
     tensor = _core.Tensor(_capsule(x))
@@ -238,7 +248,11 @@ def from_dlpack(x: Any) -> Operand:
         namespace = x.__array_namespace__()
 
         def wrap(result: Any, kind: str) -> Any:
-            return namespace.asarray(wrap_numpy(np.asarray(result), kind))
+            number = np.asarray(wrap_numpy(np.asarray(result), kind))
+            there = namespace.asarray(number)
+            if str(getattr(there, "dtype", number.dtype)).rpartition(".")[2] != number.dtype.name:
+                _check_narrowed(number, np.asarray(there), namespace.__name__.partition(".")[0])
+            return there
     if tensor.is_bfloat():
         return Operand(array, "bf16", _is_direct(array), wrap)
     return from_numpy(array, wrap)

@@ -151,6 +151,26 @@ def test_type_in_is_type_out():
     assert kind == "theirs" and np.array_equal(value, [3, 5, 7])
 
 
+def test_jax_without_wide_types():
+    """Results come back as JAX's arrays if these hold them, else not at all."""
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.asarray(np.array([2**31 - 1, 2**31 - 1], "i4"))
+    if jax.config.jax_enable_x64 or jax.default_backend() != "cpu":
+        pytest.skip("of the CPU, without 64 bits")
+    for call in (tally.sum, tally.sumsq, tally.prod, lambda x: tally.sum(x, axis=0), lambda x: tally.dot(x, x),
+                 lambda x: tally.group("sum", x, [0, 0]), lambda x: tally.reduce("sum,max", x)):
+        with pytest.raises(OverflowError, match="int32, which jax makes.*jax_enable_x64"):
+            call(x)
+    for call in (tally.mean, tally.norm, lambda x: tally.describe(x - x), lambda x: tally.sum(x, dtype="f8"), lambda x: tally.sum(x * 1.0, dtype="f8")):
+        with pytest.raises(TypeError, match="float32.*jax_enable_x64.*dtype='f4'"):
+            call(x)
+    small = x - (2**31 - 2)
+    for value, want in ((tally.sum(small), 2), (tally.argmax(small), 0), (tally.count_nonzero(x), 2), (tally.max(x), 2**31 - 1),
+                        (tally.mean(small, dtype="f4"), 1), (tally.sum(x * 0.5), 2.0**31), (tally.any(x), True)):
+        assert isinstance(value, jax.Array) and value == want
+    assert tally.State("sum", "i4").update(x).value() == 2**32 - 2 == tally.sum(np.asarray(x))
+
+
 def test_buffers():
     assert tally.sum(array.array("d", [1e16, 1, -1e16])) == 1
     assert tally.sum(memoryview(bytes([1, 2, 3]))) == 6 and tally.max(bytearray(b"az")) == 122
