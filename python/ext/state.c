@@ -91,7 +91,7 @@ static struct state_object *other_of(PyObject *object, PyObject *other) {
     return NULL;
 }
 
-/* Makes a State, or a Groups with `count` groups: of no elements if `saved` is None, else from these saved bytes. */
+/* Makes a State, or a Groups with `count` groups: of no elements if `saved` is NULL, else from these saved bytes. */
 static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *saved, int is_groups,
                             size_t count) {
     PyObject *module = PyType_GetModule(type);
@@ -101,9 +101,12 @@ static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *sav
     if (!self) return NULL;
     self->count = count;
     tally_status s = TALLY_EINVAL;
-    if (saved == Py_None)
+    if (!saved)
         s = is_groups ? tally_groups_create(&p->problem, count, &self->groups)
                       : tally_state_create(&p->problem, &self->state);
+    else if (saved == Py_None)
+        PyErr_SetString(PyExc_TypeError,
+                        "None is no saved state: give what bytes() has made of one");
     else if (view_get(saved, 0, &v) == 0) {
         const size_t size = v.n * v.itemsize;
         s = is_groups ? tally_groups_load(v.buffer.buf, size, &p->problem, &self->groups)
@@ -166,9 +169,9 @@ static PyObject *object_save(PyObject *object, PyObject *unused) {
 
 /* ---- State ----------------------------------------------------------------------------------- */
 
-/* State(problem, saved=None) */
+/* State(problem, saved) */
 static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
-    PyObject *problem, *saved = Py_None;
+    PyObject *problem, *saved = NULL;
     (void)names;
     if (!PyArg_ParseTuple(arguments, "O|O", &problem, &saved)) return NULL;
     return object_new(type, problem, saved, 0, 0);
@@ -349,7 +352,7 @@ static PyType_Slot state_slots[] = {
     {Py_tp_dealloc, (void *)object_free},
     {Py_tp_methods, state_methods},
     {Py_tp_getset, common},
-    {Py_tp_doc, (void *)"State(problem, saved=None)"},
+    {Py_tp_doc, (void *)"State(problem, saved)"},
     {0, NULL},
 };
 
@@ -362,9 +365,9 @@ PyType_Spec core_state_spec = {
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-/* Groups(problem, count, saved=None) */
+/* Groups(problem, count, saved) */
 static PyObject *groups_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
-    PyObject *problem, *saved = Py_None;
+    PyObject *problem, *saved = NULL;
     Py_ssize_t count;
     (void)names;
     if (!PyArg_ParseTuple(arguments, "On|O", &problem, &count, &saved)) return NULL;
@@ -455,7 +458,7 @@ static PyType_Slot groups_slots[] = {
     {Py_tp_dealloc, (void *)object_free},
     {Py_tp_methods, groups_methods},
     {Py_tp_getset, common},
-    {Py_tp_doc, (void *)"Groups(problem, count, saved=None)"},
+    {Py_tp_doc, (void *)"Groups(problem, count, saved)"},
     {0, NULL},
 };
 

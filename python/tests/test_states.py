@@ -170,6 +170,14 @@ def test_damaged():
         tally.State.from_bytes(bytes(tally.State("sum")), "max")
 
 
+@pytest.mark.parametrize("nothing", [None, 3, "text"])
+def test_bytes_of_nothing(nothing):
+    with pytest.raises(TypeError):
+        tally.State.from_bytes(nothing, "sum")
+    with pytest.raises(TypeError):
+        tally.Groups.from_bytes(nothing, "sum", 2)
+
+
 def test_groups_that_are_not_as_many():
     saved = bytes(tally.Groups("sum", 5).update(np.ones(9), np.arange(9) % 5))
     for count in (0, 3, 6):
