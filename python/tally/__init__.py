@@ -10,6 +10,8 @@ Functions have NumPy's names, arguments and meaning; docs/python.md says where t
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import Any
 
 from . import _core
@@ -29,14 +31,16 @@ __all__ = sorted([*_PUBLIC, "Description", "Groups", "MinMax", "Operator", "Stat
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "dask", "mpi"]
+    return [*__all__, "__version__", *["dask"] * (importlib.util.find_spec("dask") is not None), "mpi"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("dask", "mpi"):  # only where they are asked for
-        import importlib
+    if name not in ("dask", "mpi"):  # which are imported only where they are asked for
+        raise AttributeError(f"module 'tally' has no attribute {name!r}")
+    try:
         return importlib.import_module(f"tally.{name}")
-    raise AttributeError(f"module 'tally' has no attribute {name!r}")
+    except ImportError as error:
+        raise AttributeError(f"tally.{name} is not here: {error}") from error
 
 
 def load_ipython_extension(shell: Any) -> None:

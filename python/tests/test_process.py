@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import pydoc
 import re
 import runpy
 import shutil
@@ -363,6 +364,20 @@ def test_doctests():
             result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
             failed, tried = failed + result.failed, tried + result.attempted
     assert failed == 0 and tried > 25, (failed, tried)
+
+
+def test_a_package_that_is_not_here(monkeypatch):
+    """Without dask there is no tally.dask, and whoever looks at all names of tally goes on."""
+    for name in [m for m in sys.modules if m.partition(".")[0] == "dask" or m == "tally.dask"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.delattr(tally, "dask", raising=False)
+    assert not hasattr(tally, "dask") and "dask" not in dir(tally) and hasattr(tally, "mpi")
+    with pytest.raises(AttributeError, match="dask"):
+        tally.dask
+    assert "sum" in dict(inspect.getmembers(tally)) and "bitwise_xor" in pydoc.render_doc(tally)
+    with pytest.raises(ImportError):
+        importlib.import_module("tally.dask")
 
 
 def test_every_name_is_explained():
