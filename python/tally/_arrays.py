@@ -43,6 +43,7 @@ class Operand(NamedTuple):
     backend: Any = None  # a Gpu; None: the host's memory
     there: Any = None  # on a GPU: the library's own array
     number: int = 0  # on a GPU: the device's
+    labelled: Any = None  # the object of pandas or xarray that has labels beside these elements
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -119,6 +120,27 @@ def as_reals(way: str, arrays: Layouts, axes: tuple[int, ...], is_swapped: bool 
         x, y = pairs(x), None if y is None else pairs(y, is_swapped)
         mask = None if mask is None else np.broadcast_to(mask[..., None], x.shape)
     return (x, y, mask), axes
+
+
+def _labels(x: Any) -> list[tuple[Any, Any]]:
+    """The name and the index of each dimension of an object of pandas or xarray; None where it has none."""
+    if _library(x) == "xarray":
+        return [(d, getattr(x, "indexes", {}).get(d)) for d in x.dims]
+    return [(None, x.index), (None, x.columns)] if x.ndim == 2 else [(None, x.index)]
+
+
+def check_labels(a: Operand, b: Operand, *axes: tuple[int, int]) -> None:
+    """Refuses arrays whose labels differ along axes of both, by default the last ones and those before. (Other lengths are another
+    error.)"""
+    if a.labelled is None or b.labelled is None:
+        return
+    left, right = _labels(a.labelled), _labels(b.labelled)
+    for i, j in axes or [(-d, -d) for d in range(1, 1 + min(len(left), len(right)))]:
+        (name, index), (other_name, other) = left[i], right[j]
+        differ = None not in (name, other_name) and name != other_name
+        if a.shape[i] == b.shape[j] and (differ or not (index is None or other is None or index.equals(other))):
+            raise ValueError("the arrays have other labels, and elements are paired by their places: align the arrays first, or give "
+                             "x.to_numpy()")
 
 
 def beside_axis(mask: Layout | None, x: Layout, axis: int) -> Layout | None:
@@ -356,7 +378,8 @@ def _listed(x: Any, kinds: set[Any]) -> Any:
     kinds |= here
     if here <= _NUMBERS:
         return x
-    listed = []
+    listed: list[Any] = []
+    first = None
     for each in x:
         kind = type(each)
         if kind is list or kind is tuple:
@@ -365,6 +388,8 @@ def _listed(x: Any, kinds: set[Any]) -> Any:
             t = as_host_array(each)
             if t.type == "bf16":
                 raise TypeError("a list of bfloat16 arrays: convert them first")
+            first = first or t
+            check_labels(first, t)
             each = t.array
             kinds.add(each.dtype.type)
         listed.append(each)
@@ -381,6 +406,9 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
         return plain(array)
     if hasattr(getattr(x, "mask", None), "dtype"):
         raise TypeError(f"a {kind.__name__} with a mask: give its numbers, and where=")
+    carried = [name for name in ("unit", "uncertainty") if getattr(x, name, None) is not None]
+    if carried:
+        raise TypeError(f"a {kind.__name__} with a {carried[0]}, which a result would lose: give its numbers alone, such as x.data")
     if array.ndim == 0 and array.dtype.kind == "O":
         raise TypeError(f"a {kind.__name__} is no array of numbers; list(x) or numpy.asarray(x, float) may make one")
     return array
@@ -389,7 +417,7 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
 def _from_xarray(x: Any) -> Operand:
     if not hasattr(x, "data"):
         raise TypeError(f"a {type(x).__name__} of xarray: give one of its variables")
-    return as_host_array(x.data)
+    return as_host_array(x.data)._replace(labelled=x)
 
 
 def _from_dask(x: Any) -> Operand:
@@ -437,7 +465,7 @@ def _from_pandas(x: Any) -> Operand:
         for i, d in enumerate(plain_types):
             if d.kind in "iu":
                 cast_exactly(x.iloc[:, i].to_numpy(dtype=d), array.dtype)
-    return from_numpy(array)
+    return from_numpy(array)._replace(labelled=x if hasattr(x, "index") else None)
 
 
 _BY_LIBRARY: dict[str, Callable[[Any], Operand]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import kept_shape, name_of
-from ._arrays import PART, Operand
+from ._arrays import PART, Operand, check_labels
 
 
 class Backend:
@@ -19,6 +19,7 @@ class Backend:
         if where is None or where is True:
             return None
         mask: Operand = self.beside(where, t, "where=")
+        check_labels(t, mask)
         if mask.type != "bool":
             raise TypeError(f"where= is an array of bool, not of {name_of(mask.type)}")
         return mask.broadcast(t.shape, "where=")
@@ -26,6 +27,7 @@ class Backend:
     def means(self, mean: Any, t: Operand, axes: tuple[int, ...]) -> Any:
         """mean= as doubles, or complex numbers of doubles, one for each result, reduced axes with length 1."""
         about, shape = self.beside(mean, t, "mean="), kept_shape(t.shape, axes)
+        check_labels(t, about)
         if about.type in PART and t.type not in PART:
             raise TypeError(f"mean= is of floats, or of complex numbers as the elements are, not of {name_of(about.type)}")
         try:

@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._arguments import NO_IDENTITY, Call, axes_of, check_guess, has_empty_result, kind_of, problem, real, \
     result_kind, rounded_to, values_of
-from ._arrays import DTYPE, PART
+from ._arrays import DTYPE, PART, check_labels
 from ._gpu import accept_others
 from ._operators import Operator
 from ._reduce import as_array, backend_of, check_keepdims
@@ -188,8 +188,11 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
         raise ValueError(f"there are no {groups} groups")
     if numbers.shape[0] != n:
         raise ValueError(f"{n} elements, but {numbers.shape[0]} ids")
+    check_labels(t, numbers, (a, 0))
     count = max(0, backend.greatest_id(numbers) + 1) if groups is None else operator.index(groups)
     if groups is None:
         check_guess(count, n, math.prod(t.shape) // max(1, n) * sum(DTYPE[out].itemsize for _, out in values_of(p)))
     mask = None if where is None else backend.mask(where, numbers)
+    if mask is not None:
+        check_labels(t, mask, (a, 0))
     return gather(op, *backend.groups(p, t, a, numbers, count, mask, bool(skip_outside), bool(sorted), fill_value, call))

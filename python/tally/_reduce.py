@@ -23,7 +23,7 @@ import numpy as np
 
 from ._arguments import NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
-from ._arrays import DTYPE, PART, Operand, as_host_array, type_of, wrap_numpy
+from ._arrays import DTYPE, PART, Operand, as_host_array, check_labels, type_of, wrap_numpy
 from ._gpu import as_gpu_array, is_on_gpu
 from ._host import HOST
 
@@ -202,6 +202,7 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
     if left.shape[-1] != right.shape[second]:
         raise ValueError(f"shapes {tuple(left.shape)} and {tuple(right.shape)} not aligned: {left.shape[-1]} (dim "
                          f"{len(left.shape) - 1}) != {right.shape[second]} (dim {second})")
+    check_labels(left, right, (-1, second))
 
     def layout(x: Any, y: Any) -> tuple[Any, Any]:
         y = y.moved(second)
@@ -220,6 +221,7 @@ def vecdot(a: Any, b: Any, axis: Any, dtype: Any, device: str | None) -> Any:
         raise AxisError(axis, dims)
     if left.shape[axis] != right.shape[axis]:
         raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
+    check_labels(left, right, (axis, axis))
 
     def layout(x: Any, y: Any) -> tuple[Any, Any]:
         return _broadcast(x.moved(axis), y.moved(axis))

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core, _gpu
 from ._arguments import NO_IDENTITY, real
-from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, holds_all, type_of, wrap_numpy
+from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, check_labels, holds_all, type_of, wrap_numpy
 from ._host import BLOCK, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
 from ._operators import Operator
 from ._parts import gather, names_of, problem_of
@@ -141,6 +141,7 @@ class State(_Known):
             other = u.array
             if other.shape != t.array.shape:
                 raise ValueError(f"the arrays have shapes {t.array.shape} and {other.shape}")
+            check_labels(t, u)
         array = t.array
         lies = array.dtype == dtype and is_in_order(array) and (other is None or (other.dtype == dtype and is_in_order(other)))
         if not lies:
@@ -331,6 +332,9 @@ class Groups(_Known):
             raise ValueError("groups are fed arrays of one dimension")
         if t.array.shape != numbers.shape:
             raise ValueError(f"{t.array.size} elements, but {numbers.size} ids")
+        if t.labelled is not None:
+            for beside in filter(None, (t_ids, chosen)):
+                check_labels(t, beside)
         lies = t.array.dtype == dtype and is_in_order(t.array) and is_in_order(numbers)
         if not lies and t.array.nbytes + numbers.nbytes > BLOCK and not self._is_over_tree():
             part = _core.Groups(self._known.problem, self._count)  # so that all of it is fed, or nothing

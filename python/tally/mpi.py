@@ -144,7 +144,7 @@ def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype:
         state, size = State("sum" if op is None else op, t.type, ddof=ddof, out=dtype, fast=fast), int(t.array.size)
         question = _question(state, fast)
         if not state._is_over_tree():
-            state.update(t.array, y, device=device)
+            state.update(x, y, device=device)
         elif y is not None:
             raise TypeError("only dot takes two arrays")
     except Exception as raised:  # noqa: BLE001 (the others would wait for this rank)

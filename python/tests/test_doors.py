@@ -108,6 +108,8 @@ def more_than_numbers():
         import astropy.units
         yield "astropy", [1.0, 2.0] * astropy.units.m
         yield "astropy's mask and unit", astropy.table.MaskedColumn([1.0, 2.0], mask=[False, True], unit="m")
+        yield "astropy's data", imported("astropy.nddata").CCDData([1.0, 2.0], unit="adu")
+        yield "astropy's uncertainty", imported("astropy.nddata").NDDataArray([1.0, 2.0], uncertainty=imported("astropy.nddata").StdDevUncertainty([1, 1]))
         yield "astropy's column", astropy.table.Column([1.0, 2.0], unit="m")
     if imported("pint"):
         yield "pint", imported("pint").UnitRegistry().Quantity([1.0, 2.0], "m")
@@ -202,6 +204,42 @@ def test_what_is_numbers_alone_is_taken():
     for x in (np.ma.masked_array([1.0, 2.0]), np.ma.masked_array([1.0, 2.0], [False, False]), ONES.view(Tagged) * [1, 2],
               range(1, 3), [np.int8(1), 2.0], *arrays):
         assert tally.sum(x) == 3 and type(tally.sum(x)) in (np.float64, np.int64)
+
+
+def test_labels_that_differ():
+    """Elements are paired by their places: where both arrays have labels, these are the same."""
+    pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+
+    def frame(x, index):
+        return pandas.DataFrame(np.stack([x, x], 1), index=index)
+
+    def array(x, index):
+        return xarray.DataArray(x, dims=["d"], coords={"d": index})
+
+    x, y, ids = np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.array([0, 1])
+    calls = {
+        "dot": lambda m, i, j: tally.dot(m(x, i), m(y, j)), "vecdot": lambda m, i, j: tally.vecdot(m(x, i), m(y, j)),
+        "group": lambda m, i, j: tally.group("sum", m(x, i), m(ids, j)), "where": lambda m, i, j: tally.sum(m(x, i), where=m(ids > 0, j)),
+        "State": lambda m, i, j: tally.State("dot").update(m(x, i), m(y, j)).value(), "mean=": lambda m, i, j: tally.var(m(x, i), axis=(), mean=m(y, j)),
+        "Groups": lambda m, i, j: tally.Groups("sum", 2).update(m(x, i), m(ids, j)).value(), "list": lambda m, i, j: tally.sum([m(x, i), m(y, j)], axis=0),
+        "group, where": lambda m, i, j: tally.group("sum", m(x, i), ids, where=m(ids > 0, j)),
+        "Groups, where": lambda m, i, j: tally.Groups("sum", 2).update(m(x, i), ids, where=m(ids > 0, j)).value(),
+        "reduce": lambda m, i, j: tally.reduce("sum", m(x, i), where=m(ids > 0, j))}
+    for what, call in calls.items():
+        want = call(lambda a, _: a, 0, 0)
+        for make in (pandas.Series, array):
+            assert np.array_equal(call(make, [0, 1], [0, 1]), want) and np.array_equal(call(make, ["a", "b"], ["a", "b"]), want), what
+            with pytest.raises(ValueError, match="labels.*to_numpy"):
+                print(what, call(make, [0, 1], [1, 0]))
+        assert np.array_equal(call(lambda a, i: pandas.Series(a, i) if i else a, None, [1, 0]), want)  # one of them has none
+    assert np.array_equal(tally.group("sum", frame(x, [0, 1]), pandas.Series(ids, [0, 1]), axis=0), [[1, 1], [2, 2]])
+    assert np.array_equal(tally.dot(frame(x, [7, 8]), pandas.Series(y, [0, 1])), [4, 8])  # columns are 0 and 1
+    turned = xarray.DataArray(np.eye(2) > 0, dims=["b", "a"])
+    for bad in (lambda: tally.group("sum", frame(x, [0, 1]), pandas.Series(ids, [1, 0]), axis=0),
+                lambda: tally.dot(frame(x, [7, 8]), pandas.Series(y, [7, 8])), lambda: tally.sum(frame(x, [0, 1]), where=frame(x > 1, [1, 0])),
+                lambda: tally.sum(turned.transpose(), where=turned)):
+        with pytest.raises(ValueError, match="labels.*to_numpy"):
+            bad()
 
 
 # ---- out= ------------------------------------------------------------------------------------------------------------
