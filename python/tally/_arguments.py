@@ -180,14 +180,18 @@ def complex_of(kind: str) -> str:
     return COMPLEX.get(kind, "c64")
 
 
+#: The types by texts that mean a type: its dtype's name; or tally.h's own, but for "i8" and "u8", which have 8 bytes with NumPy.
+_TEXTS = {**{kind: kind for kind in DTYPE if kind not in ("i8", "u8")}, **KINDS}
+
+
 def kind_of(dtype: Any) -> str | None:
-    """Returns the type for a dtype of NumPy's or PyTorch's; None for None."""
+    """Returns the type for a dtype of NumPy's or PyTorch's, or a text such as "f4", "float32" or "f32"; None for None."""
     if dtype is None:
         return None
-    text = str(dtype)
-    if text.startswith("torch."):
-        dtype = text[6:]
-    return "bf16" if isinstance(dtype, str) and dtype == "bfloat16" else type_of(np.dtype(dtype))
+    text = dtype if isinstance(dtype, (str, np.dtype, type)) else str(dtype)
+    if isinstance(text, str) and text.removeprefix("torch.") in _TEXTS:
+        return _TEXTS[text.removeprefix("torch.")]
+    return type_of(np.dtype(dtype))
 
 
 #: Ranks of types: each holds the numbers of lower ranks. f16 and bf16 do not hold each other's.

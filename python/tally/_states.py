@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 from . import _core, _gpu
-from ._arguments import NO_IDENTITY, real
-from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, check_labels, holds_all, type_of, wrap_numpy
+from ._arguments import NO_IDENTITY, kind_of, name_of, real
+from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, check_labels, holds_all, wrap_numpy
 from ._host import BLOCK, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
 from ._operators import Operator
 from ._parts import gather, names_of, problem_of
@@ -23,19 +23,11 @@ if TYPE_CHECKING:
 _AT_ONCE = 1 << 15  # bytes: fewer are fed under the state's lock, during which the extension lets no signal handler run
 
 
-def kind_of(dtype: Any) -> str:
-    """A type's short name, from that or from whatever NumPy takes for a dtype."""
-    kind = dtype if isinstance(dtype, str) and dtype in DTYPE else type_of(np.dtype(dtype))
-    if kind in PART:
-        raise TypeError("states are of real numbers: keep one for each part")
-    return kind
-
-
 def _elements(t: Operand, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
     if t.type in PART or "bf16" in (t.type, kind) and t.type != kind or \
             t.type != kind and not holds_all(t.array, DTYPE[kind]):
-        raise TypeError(f"a state of {kind} is not fed {t.array.dtype} elements, which it cannot hold exactly")
+        raise TypeError(f"a state of {name_of(kind)} is not fed {name_of(t.type)} elements, which it cannot hold exactly")
     return DTYPE[kind]
 
 
@@ -65,8 +57,9 @@ class _Known:
 
     def __init__(self, op: Any, dtype: Any, ddof: float, out: Any):
         self._op = op if isinstance(op, Operator) else names_of(op)
-        self._kind, self._ddof = kind_of(dtype), real("ddof=", ddof)
-        self._out = None if out is None else kind_of(out)
+        self._kind, self._out, self._ddof = kind_of(dtype) or "f64", kind_of(out), real("ddof=", ddof)
+        if self._kind in PART or self._out in PART:
+            raise TypeError("states are of real numbers: keep one for each part")
 
     def _is_over_tree(self) -> bool:
         """Return whether the operator goes over the canonical tree: states merge with neighbours only, and Groups do not merge."""
@@ -103,7 +96,7 @@ class State(_Known):
     op : str, tuple of str or Operator
         "sum", "var", "argmax", ...; "count,mean,std" for several; or an operator of yours.
     dtype : str or dtype, optional
-        The elements' type: "f64", "i32", numpy.float32, ...
+        The elements' type: "f64", "i32", numpy.float32, ... ("i8" and "u8" are NumPy's, of 8 bytes.)
     ddof : float, optional
         For var and std.
     out : str or dtype, optional
@@ -175,7 +168,7 @@ class State(_Known):
 
     def divided(self, divisor: int, dtype: Any = None) -> Any:
         """The exact sum divided by an integer, rounded once. For what is built on one sum."""
-        kind = None if dtype is None else kind_of(dtype)
+        kind = kind_of(dtype)
         number = self._known.divided(divisor, kind)
         kind = kind or self._out or (self._kind if self._kind in FLOATS else "f64")
         return number if kind == "bf16" else DTYPE[kind].type(number)
@@ -187,8 +180,8 @@ class State(_Known):
 
     @property
     def dtype(self) -> str:
-        """The elements' type."""
-        return self._kind
+        """The name of the elements' type, such as "float64"."""
+        return name_of(self._kind)
 
     def begin_at(self, first: int) -> State:
         """Says that the elements to come begin at this index of the whole array; for floating products and operators
@@ -262,11 +255,11 @@ class State(_Known):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<State of {self._label()} of {self.count} {self._kind}>"
+        return f"<State of {self._label()} of {self.count} {self.dtype}>"
 
 
 def _load_state(saved: bytes, op: Any, kind: str, ddof: float, out: str | None, fast: bool) -> State:
-    return State.from_bytes(saved, op, kind, ddof=ddof, out=out, fast=fast)
+    return State.from_bytes(saved, op, name_of(kind), ddof=ddof, out=out and name_of(out), fast=fast)
 
 
 #: The exact sums that an operator's state holds: of elements, squares, products or magnitudes.
@@ -380,10 +373,10 @@ class Groups(_Known):
         return self._count
 
     def __repr__(self) -> str:
-        return f"<Groups: {self._count} of {self._label()} of {self._kind}>"
+        return f"<Groups: {self._count} of {self._label()} of {name_of(self._kind)}>"
 
 
 def _load_groups(saved: bytes, op: Any, count: int, kind: str, ddof: float, out: str | None) -> Groups:
-    return Groups.from_bytes(saved, op, count, kind, ddof=ddof, out=out)
+    return Groups.from_bytes(saved, op, count, name_of(kind), ddof=ddof, out=out and name_of(out))
 
 

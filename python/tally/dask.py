@@ -18,7 +18,7 @@ import dask.array
 import numpy as np
 
 from . import _core
-from ._arguments import NO_IDENTITY, axes_of, check_extreme, kept_shape, rounded_to
+from ._arguments import NO_IDENTITY, axes_of, check_extreme, kept_shape, kind_of, name_of, rounded_to
 from ._arrays import DTYPE, PART, as_host_array, cast_exactly, dask_array_of, type_of, wrap_numpy
 from ._functions import norm_of
 from ._host import cast_results, contiguous, rows_of, shown, store
@@ -147,9 +147,9 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     kind = "i8" if element == "bool" else element
     if len(names) != 1 or names[0] in _ORDERED or (names[0] == "prod" and x.dtype.kind == "f"):
         raise ValueError(f"{op!r} has no states that dask may merge in any order; one operator of those that have")
-    asked = None if dtype is None else type_of(np.dtype(dtype))
-    if asked in PART:
-        raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {np.dtype(dtype)}: give a floating dtype")
+    asked = kind_of(dtype)
+    if asked is not None and asked in PART:
+        raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {name_of(asked)}: give a floating dtype")
     out, wanted = rounded_to(names[0], element, asked)
     problem = partial(problem_of, names, kind, out, False, float(ddof))  # (a problem itself is not sent)
     ((name, type_),) = problem().values()

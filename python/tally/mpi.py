@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import name_of
 from ._arrays import PART, as_host_array
 from ._operators import Operator
 from ._states import Groups, State
@@ -141,7 +142,7 @@ def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype:
         t = as_host_array(x)
         if t.type in PART:
             raise TypeError(f"elements over ranks are real numbers, not {t.array.dtype}")
-        state, size = State("sum" if op is None else op, t.type, ddof=ddof, out=dtype, fast=fast), int(t.array.size)
+        state, size = State("sum" if op is None else op, name_of(t.type), ddof=ddof, out=dtype, fast=fast), int(t.array.size)
         question = _question(state, fast)
         if not state._is_over_tree():
             state.update(x, y, device=device)

@@ -90,8 +90,7 @@ def _sums(x: Any, kind: str, group: Any, divisor: int, spare: int) -> tuple[int,
 def reduce(x: Any, op: Any = "sum", *, group: Any = None, **asked: Any) -> Any:
     """The value of all ranks' elements together, as tally.State(op, ...) has it: sums, means, variances, norms, counts and
     combinations of these. A rank may have no elements."""
-    name = str(x.dtype).removeprefix("torch.")
-    state = State(op, _KINDS.get(name, name), **asked)
+    state = State(op, x.dtype, **asked)
     if x.numel():
         state.update(x)
     words = state.words()

@@ -20,14 +20,14 @@ def elements(rng, n, dtype):
     if dtype in ("f16", "f32", "f64"):
         x = rng.standard_normal(n) * 2.0 ** rng.integers(-8, 8, n)
         return x.astype({"f16": "f2", "f32": "f4", "f64": "f8"}[dtype])
-    return rng.integers(0, 2, n).astype({"i32": "i4", "u8": "u1", "bool": "?"}[dtype])
+    return rng.integers(0, 2, n).astype({"i32": "i4", "uint8": "u1", "bool": "?"}[dtype])
 
 
 def values(x):
     return [np.asarray(v).tobytes() for v in (x if isinstance(x, tuple) else (x,))]
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "i32", "u8", "bool"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "i32", "uint8", "bool"])
 @pytest.mark.parametrize("op", OPS)
 def test_every_operator(rng, op, dtype):
     x = elements(rng, 20_000, dtype)
@@ -40,7 +40,7 @@ def test_every_operator(rng, op, dtype):
     right.begin_at(8192).update(x[8192:])
     left += pickle.loads(pickle.dumps(right))
     assert values(left.value()) == values(whole.value()) and bytes(left) == bytes(whole) and left == whole
-    assert left.count == x.size and left.dtype == dtype and op in repr(left)
+    assert left.count == x.size and left.dtype == x.dtype.name and op in repr(left)
     other = tally.State.from_bytes(bytes(left), op, dtype)
     assert values(other.value()) == values(whole.value())
     for twin in (copy.copy(left), copy.deepcopy(left), left.copy()):
@@ -159,6 +159,27 @@ def test_an_operator_of_ones_own(rng):
     assert (a + b).value() == tally.reduce(op, x)
     again = pickle.loads(pickle.dumps(a))
     assert again.value() == a.value() and again == a
+
+
+def test_a_text_means_one_type():
+    """Wherever a dtype is given: NumPy's, or one of ours that is not NumPy's."""
+    for text, name in (("i8", "int64"), ("u8", "uint64"), ("i1", "int8"), ("f8", "float64"), ("f64", "float64"), ("f32", "float32"), ("f16", "float16"),
+                       ("f2", "float16"), ("i64", "int64"), ("u16", "uint16"), ("int8", "int8"), (">i8", "int64"), ("?", "bool"), ("bool", "bool")):
+        assert tally.State("sum", text).dtype == name and name in repr(tally.Groups("sum", 1, text)), text
+        if name != "bool":
+            x = np.ones(2, name)
+            assert tally.sum(x, dtype=text).dtype == name == tally.reduce("sum", x, dtype=text).dtype == tally.group("sum", x, [0, 0], dtype=text).dtype
+        if name[0] == "f":
+            assert tally.State("mean", out=text).update([1.0]).value().dtype == name == tally.State("sum").update([1.0]).divided(2, text).dtype
+    for state in (tally.State("sum", np.int8), tally.Groups("sum", 2, "int8", out="f4")):
+        again = pickle.loads(pickle.dumps(state))
+        assert repr(again) == repr(state) and "int8" in repr(again) and again._out == state._out
+    assert tally._states._load_state(bytes(tally.State("sum", "i1", out="f32")), ("sum",), "i8", 0.0, "f32", False).dtype == "int8"  # a saved pickle's
+    for text in ("f128", "nonsense", "c128"):
+        with pytest.raises(TypeError):
+            tally.State("sum", text)
+    da = pytest.importorskip("dask.array")
+    assert tally.dask.sum(da.ones(3, chunks=2), dtype="f32").compute().dtype == np.float32
 
 
 def test_damaged():
