@@ -162,7 +162,7 @@ def type_of(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "V":
         raise TypeError("tally does not reduce structures: give one field, such as x['a']")
     if dtype.kind in "mM":
-        raise TypeError(f"tally does not reduce {dtype}; x.view('i8') has its numbers")
+        raise TypeError(f"tally does not reduce {dtype}; numpy.asarray(x).view('i8') has its numbers, with NaT as -2**63")
     if dtype.kind in "fc":
         raise TypeError(f"tally does not reduce {dtype}: no elements wider than float64 or complex128")
     raise TypeError(f"tally does not reduce arrays of {dtype}")
@@ -346,6 +346,8 @@ def plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             return plain(x.data) if type(x.data) is not np.ndarray else x.data
     if kind is np.memmap:
         return np.asarray(x)
+    if hasattr(x, "unmasked"):
+        raise TypeError(f"a {kind.__name__} has a mask: give x.unmasked and where=~x.mask")
     if any(getattr(kind, name, None) is not getattr(np.ndarray, name) for name in _MEANINGS) or getattr(x, "__dict__", None) \
             or any(vars(c).get("__slots__") for c in kind.__mro__):
         raise TypeError(f"a {kind.__name__} is more than its numbers, and a result would lose what it carries, such as a unit: "
@@ -433,37 +435,47 @@ def _from_scipy(x: Any) -> Operand:
 
 def _from_polars(x: Any) -> Operand:
     """A column of polars, without a copy if it is one piece."""
+    if hasattr(x, "collect"):
+        raise TypeError(f"a {type(x).__name__} of polars is not computed yet: x.collect() first")
     if hasattr(x, "columns"):
-        raise TypeError(f"a {type(x).__name__} of polars has several columns: give one, such as x['a'], or x.to_numpy()")
+        raise TypeError(f"a {type(x).__name__} of polars is a table: give a column, such as x['a'], or x.to_numpy()")
     if not hasattr(x, "rechunk"):
         raise TypeError(f"a {type(x).__name__} of polars is no column")
     return from_numpy(_arrow.from_stream(x.rechunk()))
 
 
+def _numbers_of(dtype: Any) -> np.dtype[Any] | None:
+    """The dtype of the numbers in a column of a dtype of pandas; None if it has none."""
+    plain = getattr(dtype, "subtype", None) if type(dtype).__name__ == "SparseDtype" else getattr(dtype, "numpy_dtype", dtype)
+    return plain if isinstance(plain, np.dtype) and plain.kind in "biufc" else None
+
+
 def _from_pandas(x: Any) -> Operand:
     """A column, an index, an extension array or a frame of pandas."""
-    is_frame = hasattr(x, "dtypes") and hasattr(x, "columns")
-    if not is_frame and not hasattr(x, "dtype"):
-        raise TypeError(f"a {type(x).__name__} of pandas is no array of numbers")
+    if not hasattr(x, "isna"):
+        raise TypeError(f"a {type(x).__name__} of pandas is no array of numbers; tally.group(op, values, ids) reduces groups, of which "
+                        "pandas.factorize() makes ids")
+    is_frame = hasattr(x, "columns")
     dtypes = list(x.dtypes) if is_frame else [x.dtype]
-    extensions = [d for d in dtypes if not isinstance(d, np.dtype)]
-    for d in extensions:
+    for d in dtypes:
         if d.name == "category":
             raise TypeError("a categorical column: its codes are integers (x.cat.codes, x.codes)")
-        if _library(d) != "pandas":
+        if _library(d) not in ("pandas", "numpy"):
             raise TypeError(f"a column of {d} is more than its numbers, and a result would lose what it carries, such as a unit: "
                             "give the numbers alone")
-    if extensions and np.asarray(x.isna()).any():
+    plain_types = [_numbers_of(d) for d in dtypes]
+    for d, numbers in zip(dtypes, plain_types):
+        if numbers is None:
+            if isinstance(d, np.dtype):
+                type_of(d)  # which raises
+            raise TypeError(f"a column of {d} is none of numbers: convert it first, such as texts by x.astype(float) and times by "
+                            "x.astype('int64')")
+    if any(not isinstance(d, np.dtype) for d in dtypes) and np.asarray(x.isna()).any():
         raise TypeError("the column has missing values: dropna() or fillna() first")
-    plain_types = [np.dtype(getattr(d, "numpy_dtype", None) or getattr(d, "subtype", d)) if d in extensions else d
-                   for d in dtypes] if all(hasattr(d, "numpy_dtype") or isinstance(d, np.dtype) for d in dtypes) else []
-    common = np.result_type(*plain_types) if plain_types and all(d.kind in "biufc" for d in plain_types) else None
-    array = np.asarray(x) if common is None or not extensions else x.to_numpy(dtype=common)
-    if array.dtype.kind == "O":
-        raise TypeError("the column has missing values, or no numbers: fill or drop them first")
+    array = x.to_numpy(dtype=np.result_type(*plain_types or [DTYPE["f64"]]))
     if is_frame and array.dtype.kind == "f":
         for i, d in enumerate(plain_types):
-            if d.kind in "iu":
+            if d is not None and d.kind in "iu":
                 cast_exactly(x.iloc[:, i].to_numpy(dtype=d), array.dtype)
     return from_numpy(array)._replace(labelled=x if hasattr(x, "index") else None)
 

@@ -200,7 +200,7 @@ def test_what_is_numbers_alone_is_taken():
     if pandas and pyarrow and xarray:
         arrays = [pandas.array([1, 2]), pandas.Index([1, 2]), pandas.Series([1, 2], dtype="Int64"), pandas.Series([1, 2], dtype="int64[pyarrow]"),
                   pandas.DataFrame({"a": [1], "b": pandas.array([2], dtype="Int64")}), pandas.DataFrame({"a": [1], "b": [2.0]}),
-                  pandas.RangeIndex(1, 3), xarray.DataArray([1, 2]), xarray.Variable("x", [1.0, 2.0]), [np.array(1), pandas.array([2])[0]]]
+                  pandas.DataFrame({"a": [2], "b": [True]}), pandas.Series(pandas.arrays.SparseArray([0, 3])), pandas.RangeIndex(1, 3), xarray.DataArray([1, 2]), xarray.Variable("x", [1.0, 2.0]), [np.array(1), pandas.array([2])[0]]]
     for x in (np.ma.masked_array([1.0, 2.0]), np.ma.masked_array([1.0, 2.0], [False, False]), ONES.view(Tagged) * [1, 2],
               range(1, 3), [np.int8(1), 2.0], *arrays):
         assert tally.sum(x) == 3 and type(tally.sum(x)) in (np.float64, np.int64)
@@ -559,10 +559,23 @@ print(peak >> 10)
 # ---- Words -----------------------------------------------------------------------------------------------------------
 
 
+def of(text):
+    """What a text makes, of the library that it begins with."""
+    name = text.partition(".")[0]
+    return lambda: eval(text, {name: pytest.importorskip(name)})
+
+
 @pytest.mark.parametrize("make, text", [
     (lambda: (v for v in [1, 2]), "list(x)"), (lambda: map(int, "12"), "list(x)"), (lambda: {1, 2}, "list(x)"), (lambda: {1: 2}, "list(x)"),
     (lambda: None, "NoneType"), (lambda: decimal.Decimal(1), "Decimal"), (lambda: np.zeros(2, [("a", "f8")]), "field"),
     (lambda: pytest.importorskip("scipy.sparse").csr_array(np.eye(3)), "x.data"),
+    *((of(kind), text) for kind, text in (
+        ("pandas.Series(pandas.date_range('2020', periods=2, tz='UTC'))", ", UTC] is none of numbers"), ("pandas.Series(['1'])", "astype(float)"),
+        ("pandas.Series(pandas.period_range('2020', periods=2, freq='D'))", "period[D] is none of numbers"), ("pandas.NaT", "no array of numbers"),
+        ("pandas.Series([1, None], dtype=object)", "Python objects"), ("pandas.Series(pandas.interval_range(0, 2))", "interval[int64, right]"),
+        ("pandas.DataFrame({'k': [1, 2], 'v': [1, 2]}).groupby('k')['v']", "tally.group"), ("polars.LazyFrame({'a': [1]})", "x.collect()"),
+        ("pandas.date_range('2020', periods=2)", "asarray(x).view('i8')"), ("xarray.DataArray([[1, 2]]).astype('m8[s]')", "asarray(x).view('i8')"))),
+    (lambda: pytest.importorskip("astropy.utils.masked").Masked([1.0, 2.0], mask=[False, True]), "x.unmasked and where=~x.mask"),
     (lambda: pytest.importorskip("polars").DataFrame({"a": [1.0, 2]}), "x['a']"),
     (lambda: pytest.importorskip("polars").Series(["1.10"]).cast(pytest.importorskip("polars").Decimal(10, 2)), "decimals"),
     (lambda: pytest.importorskip("polars").Series([1, 2]).cast(pytest.importorskip("polars").Datetime), "dates"),
