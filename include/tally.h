@@ -1142,8 +1142,8 @@ typedef struct tally_own_result {
     char sentence[512]; /* what is wrong; "" for TALLY_OWN_RIGHT */
     unsigned line,
         other_line; /* of the text: where that is, and the other place it names; 0: none */
-    int detail; /* race: 1 within a warp, 2 between blocks. Barrier: 1 for a shuffle, 2 where some have
-                        left the kernel. Order: 1 where a fence of the block stands, 2 where the reader's is missing */
+    int detail; /* race: 1 within a warp, 2 between blocks, 3, 4 of volatile stores, 5 of one store. Barrier: 1 for
+                        a shuffle, 2 where some have left. Endless: 1 if it does not wait. Order: 1 where a fence of the block stands, 2 where the reader's is missing */
     char stray
         [200]; /* what is a fault only where the result is wrong, "" for nothing: a shuffle that takes a
                         value from a lane that takes no part, or a plain read beside atomics, by an

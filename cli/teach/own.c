@@ -175,7 +175,8 @@ static bool read_text(struct work *w, const struct own_options *o) {
         const unsigned long n = equals ? strtoul(equals + 1, NULL, 10) : 0;
         if (n >= 32 && n <= 1024 && (n & (n - 1)) == 0) w->defined_block = (unsigned)n;
     }
-    const bool good = own_text_read(w->bytes, length, &w->own, why, sizeof why, &line);
+    const bool good = own_text_read(w->bytes, length, o->defines, o->define_count, &w->own, why,
+                                    sizeof why, &line);
     if (!good && line) return failed("%s:%u: %s", w->file, line, why), false;
     if (!good) return failed("%s: %s", w->file, why), false;
     return choose(w, name, o->preferred);
@@ -350,7 +351,7 @@ static int wait_for(pid_t child) {
 /* Writes the line that says why the compiler refused the text. */
 static void tell_refusal(const struct work *w) {
     char line[1400];
-    if (own_complaint(w->log, w->file, line, sizeof line))
+    if (own_complaint(w->log, w->file, &w->own, line, sizeof line))
         failed("%s", line);
     else
         failed("%s takes too much time or memory to compile", w->file);
@@ -412,6 +413,7 @@ static int run_shut(const struct work *w, const struct own_options *o,
                            .template_block = w->kernel->takes_block ? w->threads : 0,
                            .block_count = w->own.block_count,
                            .is_serial = w->kernel->is_serial,
+                           .counts_blocks = w->kernel->counts_blocks,
                            .is_flat = w->own.is_flat,
                            .width = w->own.width,
                            .height = w->own.height};

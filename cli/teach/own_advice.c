@@ -1,6 +1,7 @@
 /* own_advice.c - see own_advice.h. */
 #include "teach/own_advice.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,23 @@ static const struct row rows[] = {
     {"race", 2,
      "Blocks run in any order and at the same time, and no barrier of a block reaches another.",
      "Let each block write an element of its own, or add by atomicAdd(), or launch one block.",
+     "lessons/21_blocks_add.cu"},
+    {"race", 3,
+     "volatile makes no access atomic: another thread may store between this one's read and its "
+     "store, and one of the two values is lost.",
+     "Change the element by atomicAdd() or its like, or let one thread of the block store it.",
+     "lessons/21_blocks_add.cu"},
+    {"race", 4,
+     "volatile makes no access atomic: another block may store between this one's read and its "
+     "store, and one of the two values is lost.",
+     "Change the element by atomicAdd() or its like, or let each block write an element of its "
+     "own.",
+     "lessons/21_blocks_add.cu"},
+    {"race", 5,
+     "All these threads store to one element, and the value that is left is the one of whoever "
+     "comes last. No barrier can stand between the stores, as they are one line.",
+     "Let one thread of the block store it, as in `if (threadIdx.x == 0)`; where many threads "
+     "change one element, change it by atomicAdd().",
      "lessons/21_blocks_add.cu"},
     {"barrier", 0,
      "A barrier counts the threads that come: those that wait wait for ever, or meet the others at "
@@ -144,13 +162,42 @@ static void advise(const char *kind, int detail, struct own_advice *out) {
     }
 }
 
+/* Returns whether a kernel's text has a return before a line; anywhere in it, if the line is another function's. */
+static bool returns_before(const struct own_kernel *k, unsigned line) {
+    unsigned at = 1;
+    int depth = 0;
+    bool has_begun = false;
+    for (const char *c = k->text; *c; c++) {
+        if (c[0] == '/' && c[1] == '/') c += strcspn(c, "\n");
+        if (c[0] == '/' && c[1] == '*') {
+            const char *end = strstr(c, "*/");
+            for (; c < end; c++)
+                at += *c == '\n';
+        }
+        if (!*c) return false;
+        at += *c == '\n';
+        if (at < k->line) continue;
+        if (line > k->line && at >= line) return false;
+        has_begun |= *c == '{';
+        depth += (*c == '{') - (*c == '}');
+        if (has_begun && depth == 0) return false;
+        if (has_begun && strncmp(c, "return", 6) == 0 && c[6] != '_' &&
+            !isalnum((unsigned char)c[6]) && !isalnum((unsigned char)c[-1]) && c[-1] != '_')
+            return true;
+    }
+    return false;
+}
+
 void own_advise_fault(const struct own_session *s, const struct own_run *run,
                       struct own_advice *out) {
     static const char *const kinds[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
                                         "race", "stack",   "endless", "order",     "shuffle"};
-    const bool waits = strstr(s->kernel->text, "atomic") || strstr(s->kernel->text, "volatile");
-    const bool is_endless = run->result.fault == TALLY_OWN_ENDLESS;
-    advise(kinds[run->result.fault], is_endless ? !waits : run->result.detail, out);
+    int detail = run->result.detail;
+    /* Without a return the lanes that are gone have passed by the barrier's branch. */
+    if (run->result.fault == TALLY_OWN_BARRIER && detail == 2 &&
+        !returns_before(s->kernel, run->result.line))
+        detail = 0;
+    advise(kinds[run->result.fault], detail, out);
 }
 
 const char *own_identity_words(tally_op op, tally_type type) {

@@ -183,9 +183,39 @@ static void write_sentence(const char *sentence, const struct quoted *q, char *o
     out[used] = '\0';
 }
 
+/* Returns the place behind the `>` that closes a list, whose first element begins at `from`. */
+static char *past_list(char *from) {
+    for (int depth = 1; *from && depth > 0; from++)
+        depth += (*from == '<') - (*from == '>');
+    return from;
+}
+
+/* Takes the names of types that the model puts in place of the text's out of a name: `own::element_t<float>` is float, and
+ * `at<own::text_t<float *> >`, as own_deduce.c writes a call, is `at`. */
+static void take_out_types(char *name) {
+    static const char *const within[] = {"own::element_t<", "own::real<", "own::whole<"};
+    static const char *const whole[] = {"<own::text_t<", "<own::bare_t<", ", own::text_t<",
+                                        ", own::bare_t<"};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        for (char *at; (at = strstr(name, whole[i]));) {
+            const char *end = past_list(at + strlen(whole[i]));
+            if (*at == '<') end = past_list((char *)end);
+            memmove(at, end, strlen(end) + 1);
+        }
+    for (size_t i = 0; i < sizeof within / sizeof *within; i++)
+        for (char *at; (at = strstr(name, within[i]));) {
+            const char *from = at + strlen(within[i]), *end = past_list((char *)from);
+            const size_t length = (size_t)(end - from) - (end > from && end[-1] == '>');
+            memmove(at, from, length);
+            memmove(at + length, end, strlen(end) + 1);
+        }
+}
+
 static void say(const char *message, char *out, size_t room) {
     struct quoted q;
     read_quoted(message, &q);
+    for (size_t i = 0; i < QUOTED_MOST; i++)
+        take_out_types(q.names[i]);
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         if (!fits(message, sentences[i].words)) continue;
         if (strstr(sentences[i].words, "did you mean") && strncmp(q.names[1], "own", 3) == 0)
@@ -200,11 +230,28 @@ static void say(const char *message, char *out, size_t room) {
     snprintf(out, room, "C++ does not take it; g++ says: %.900s", message);
 }
 
-bool own_complaint(const char *log, const char *file, char *out, size_t room) {
+/* Returns the line of the host's function of that name; 0: the text has none. */
+static unsigned host_line(const struct own_text *text, const char *name) {
+    for (size_t i = 0; i < text->host_count; i++)
+        if (strcmp(text->hosts[i].name, name) == 0) return text->hosts[i].line;
+    return 0;
+}
+
+bool own_complaint(const char *log, const char *file, const struct own_text *text, char *out,
+                   size_t room) {
     struct complaint c = {0};
     char sentence[LINE_BYTES];
     if (!first_error(log, file, &c) || strstr(c.words, "signal terminated")) return false;
-    say(c.words, sentence, sizeof sentence);
+    struct quoted q;
+    read_quoted(c.words, &q);
+    const unsigned host = strstr(c.words, "declared") ? host_line(text, q.names[0]) : 0;
+    if (host)
+        snprintf(sentence, sizeof sentence,
+                 "'%s' is a function of the host, line %u: a kernel calls those that begin with "
+                 "__device__",
+                 q.names[0], host);
+    else
+        say(c.words, sentence, sizeof sentence);
     if (c.line)
         snprintf(out, room, "%s:%lu: %s", file, c.line, sentence);
     else

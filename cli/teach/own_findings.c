@@ -12,8 +12,27 @@ bool own_is_good(const struct own_run *run) {
     return run->is_right && run->result.fault == TALLY_OWN_RIGHT;
 }
 
+enum { WIDE = 256 }; /* threads of a block of several warps, as programs launch it */
+
+/* A race within a warp may be one of all the block's warps, which the host's block has too few of. So a larger block is
+ * launched. Returns true, with that run, if two warps race there by the same lines: __syncwarp() does not mend that. */
+static bool is_between_warps(const struct own_judgement *j, const struct own_run *run,
+                             struct own_run *wide) {
+    const tally_own_result *f = &run->result, *w = &wide->result;
+    struct own_host h;
+    if (f->fault != TALLY_OWN_RACE || f->detail != 1 || j->session->block || run->block >= WIDE ||
+        !own_host_at(j->session, WIDE, &j->host, &h))
+        return false;
+    const uint64_t n = run->n > 4 * WIDE ? run->n : 4 * WIDE, most = own_host_most(&h);
+    return own_host_run(j->session, &h, n < most ? n : most, OWN_DATA, 0, NULL, NULL, wide) &&
+           w->fault == TALLY_OWN_RACE && w->detail == 0 &&
+           ((w->line == f->line && w->other_line == f->other_line) ||
+            (w->line == f->other_line && w->other_line == f->line));
+}
+
 void own_judge_note(struct own_judgement *j, const struct own_run *run) {
     const tally_own_result *f = &run->result;
+    struct own_run wide;
     if (*f->note && !*j->note)
         snprintf(j->note, sizeof j->note,
                  "%.330s. The standard asks for a fence there; GPUs pass the value on, as a "
@@ -26,13 +45,14 @@ void own_judge_note(struct own_judgement *j, const struct own_run *run) {
             j->faults[i].other_line == f->other_line)
             return;
     if (j->fault_count == OWN_FAULTS_MAX) return;
+    if (is_between_warps(j, run, &wide)) run = &wide;
     struct own_seen_fault *seen = &j->faults[j->fault_count++];
     *seen = (struct own_seen_fault){.n = run->n,
                                     .block = run->block,
                                     .kind = f->fault,
                                     .line = f->line,
                                     .other_line = f->other_line};
-    snprintf(seen->sentence, sizeof seen->sentence, "%s", f->sentence);
+    snprintf(seen->sentence, sizeof seen->sentence, "%s", run->result.sentence);
     own_advise_fault(j->session, run, &seen->advice);
 }
 

@@ -54,6 +54,7 @@ struct own_judgement {
     size_t block_count;
     bool data[OWN_DATA_KINDS]; /* that were tried */
     uint64_t far;              /* a length beyond 2^30, of which some blocks were tried; 0: none */
+    unsigned rounds; /* of a loop that walks the array, that a warp has done; 0: not tried */
     unsigned launches, orders; /* launches in a row, and orders of blocks, that were tried */
     bool is_slow; /* each block reads the array many times: long lengths are left out */
     bool endless; /* it does not end for one of the lengths */

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Notes a number that may be the threads of a block: a power of two up to 1024. */
 static void hint_number(struct own_source *r, unsigned long n) {
@@ -57,4 +58,25 @@ void hint_strides(struct own_source *r, size_t from, size_t end) {
         earlier = before;
         before = t;
     }
+}
+
+/* Returns whether two characters, or the second of them, are an operator that compares. */
+static bool compares(const char *two) {
+    return (two[1] == '=' && strchr("=!<>", two[0])) || two[1] == '<' ||
+           (two[1] == '>' && two[0] != '-');
+}
+
+bool hint_counts_blocks(const struct own_source *r, size_t from, size_t end) {
+    struct own_token before = {from, from};
+    for (struct own_token t = token_next(r, from, end); t.from < end;
+         before = t, t = token_next(r, t.to, end)) {
+        if (!token_is(r, t, "gridDim") || before.from < from + 1) continue;
+        const size_t at = before.to - 1;
+        if (compares(r->clean + at - 1)) return true;
+        const struct own_token part = token_next(r, token_next(r, t.to, end).to, end);
+        const struct own_token after = token_next(r, part.to, end);
+        if (after.to < end && r->clean[after.from] == '=' && r->clean[after.from + 1] == '=')
+            return true;
+    }
+    return false;
 }

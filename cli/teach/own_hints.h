@@ -17,4 +17,8 @@ bool hint_follows_block(const struct own_source *r, size_t from, struct own_toke
 /* Notes the numbers by which a kernel's body, [from, end), walks: `blockIdx.x * 256` and `i += 256`. */
 void hint_strides(struct own_source *r, size_t from, size_t end);
 
+/* Returns whether a kernel's body, [from, end), compares something with gridDim.x: it counts the blocks, or combines what
+ * they have left, so that it is made for several. */
+bool hint_counts_blocks(const struct own_source *r, size_t from, size_t end);
+
 #endif

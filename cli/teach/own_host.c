@@ -314,7 +314,7 @@ bool own_host_shares(const struct own_session *s, uint64_t n, unsigned grid, uns
         if (i && blocks[i] == blocks[i - 1]) continue;
         how.n = 0;
         how.far = &far;
-        how.patience = FAR_PATIENCE;
+        how.patience = FAR_PATIENCE + 2 * share;
         if (tally_own_run(s->kernel->own, 0, &how, NULL, NULL, NULL, NULL, &r->result) != TALLY_OK)
             return false;
         r->is_right = r->result.far_read == share && !r->result.far_left;
@@ -436,7 +436,8 @@ static bool is_wrong_by_blocks(const struct own_session *s, const struct own_hos
     struct own_run r;
     if (!own_host_run(s, h, n, OWN_DATA, 0, NULL, NULL, &r) || r.grid < 2) return false;
     if (r.result.fault == TALLY_OWN_ORDER || r.result.fault == TALLY_OWN_ENDLESS) return false;
-    return !r.is_right || (r.result.fault == TALLY_OWN_RACE && r.result.detail == 2);
+    return !r.is_right ||
+           (r.result.fault == TALLY_OWN_RACE && (r.result.detail == 2 || r.result.detail == 4));
 }
 
 bool own_host_find(const struct own_session *s, struct own_host *out) {
@@ -469,7 +470,8 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
      * fault. */
     const bool may_be_one = best >= 0 && best < 3 && !s->options->grid &&
                             out->form != OWN_ONE_BLOCK && !out->combines &&
-                            is_wrong_by_blocks(s, out);
+                            !s->kernel->counts_blocks && is_wrong_by_blocks(s, out);
+    const bool is_of_segments = out->form == OWN_SEGMENTS && strstr(s->kernel->text, "blockIdx");
     for (unsigned i = 0; i < count && may_be_one && best < 3; i++) {
         struct own_host trial = *out;
         trial.form = OWN_ONE_BLOCK;
@@ -481,7 +483,8 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
          * block only. */
         const int score = s->kernel->is.length ? try(s, &trial, 8 * (uint64_t)trial.block + 5)
                                                : find_one_block(s, &trial);
-        if (score <= best) continue;
+        /* Blocks that own segments walk no array: one of them is a launch only if it is right. */
+        if (score <= best || (is_of_segments && score < 2)) continue;
         best = score;
         *out = trial;
     }

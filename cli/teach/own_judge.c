@@ -529,6 +529,7 @@ static void say_tried(struct own_judgement *j) {
             ADD("%s%s", more ? ", " : "", own_data_words(d));
             more = true;
         }
+    if (j->rounds) ADD("; %u rounds of a warp's loop", j->rounds);
     if (j->far) ADD("; n = %" PRIu64 " by some blocks of its launch", j->far);
     if (j->launches) ADD("; two launches in a row");
     if (j->orders) ADD("; %u orders of the blocks", j->orders);

@@ -43,6 +43,7 @@ struct own_kernel {
     unsigned template_block;         /* for which its template is compiled; 0: for any */
     unsigned blocks[OWN_BLOCKS_MAX]; /* what the text defines that may be the threads of a block */
     size_t block_count;
+    bool counts_blocks;     /* as in own_function */
     bool is_serial;         /* as in own_function */
     bool is_flat;           /* as in own_text */
     unsigned width, height; /* as in own_text */

@@ -11,7 +11,11 @@
  */
 #include "teach/own_read.h"
 
+#include "tally.h"
+#include "teach/own_conditions.h"
+#include "teach/own_deduce.h"
 #include "teach/own_hints.h"
+#include "teach/own_indexes.h"
 #include "teach/own_rewrite.h"
 
 #include <ctype.h>
@@ -45,6 +49,8 @@ static bool names_a_warp(const struct own_source *r, struct own_token t) {
 static void note_define(struct own_source *r, size_t from, size_t end) {
     const struct own_token name = token_next(r, from, end), value = token_next(r, name.to, end);
     if (value.from >= end || value.from == name.to) return;
+    if (token_is_in(r, value.from, end, "__device__") && r->device_count < DEVICE_WORDS_MAX)
+        token_copy(r, name, r->devices[r->device_count++]);
     if (token_is_one_of(r, value, own_integer_words) || token_is_one_of(r, value, own_real_words))
         reader_add_type(r, name);
     if (token_next(r, value.to, end).from >= end && !names_a_warp(r, name))
@@ -52,8 +58,9 @@ static void note_define(struct own_source *r, size_t from, size_t end) {
 }
 
 /* Keeps the directives that choose or define, and puts blanks for #include, #pragma and the like. Any other directive
- * is a failure. In r->clean all become blanks, as they are no declarations. */
-static bool read_directives(struct own_source *r, char *why, size_t room, unsigned *line) {
+ * is a failure. In r->clean all become blanks, as they are no declarations, and so do the lines that `c` leaves out. */
+static bool read_directives(struct own_source *r, struct own_conditions *c, char *why, size_t room,
+                            unsigned *line) {
     static const char *const kept[] = {"define", "undef", "if",    "ifdef", "ifndef",
                                        "elif",   "else",  "endif", "error", NULL};
     static const char *const left_out[] = {"include", "pragma", "line", "warning", "ident", NULL};
@@ -63,6 +70,7 @@ static bool read_directives(struct own_source *r, char *why, size_t room, unsign
             end++;
         const struct own_token mark = token_next(r, i, end);
         const bool digraph = mark.from + 1 < end && memcmp(r->clean + mark.from, "%:", 2) == 0;
+        const bool holds = conditions_hold(c);
         if (mark.from < end && (r->clean[mark.from] == '#' || digraph)) {
             const struct own_token word = token_next(r, mark.to + digraph, end);
             if (word.from < end && token_is_one_of(r, word, left_out)) {
@@ -72,16 +80,60 @@ static bool read_directives(struct own_source *r, char *why, size_t room, unsign
                          r->clean + word.from);
                 *line = reader_line(r, mark.from);
                 return false;
-            } else if (word.from < end && token_is(r, word, "define")) {
-                note_define(r, word.to, end);
-                r->helps_to_number |= numbers_threads(r, word.to, end);
-                rewrite_arms(r, word.to, end, true);
+            } else if (word.from < end) {
+                if (token_is(r, word, "define") && holds) {
+                    note_define(r, word.to, end);
+                    r->helps_to_number |= numbers_threads(r, word.to, end);
+                    rewrite_arms(r, word.to, end, true);
+                }
+                conditions_read(c, r, word, end);
             }
+            reader_blank(r->clean, i, end);
+        } else if (!holds) {
             reader_blank(r->clean, i, end);
         }
         i = end + 1;
     }
     return true;
+}
+
+/* ---- Namespaces ---- */
+
+/* Makes `name ::` blanks wherever it stands, and `using namespace name;`. */
+static void drop_qualifier(struct own_source *r, struct own_token name) {
+    struct own_token before = {0, 0}, earlier = before;
+    char word[OWN_NAME];
+    token_copy(r, name, word);
+    for (struct own_token t = token_next(r, 0, r->length); t.from < r->length;
+         earlier = before, before = t, t = token_next(r, t.to, r->length)) {
+        if (t.from == name.from || !token_is(r, t, word)) continue;
+        const struct own_token colon = token_next(r, t.to, r->length),
+                               second = token_next(r, colon.to, r->length);
+        const bool is_using = token_is(r, before, "namespace") && token_is(r, earlier, "using");
+        if (!is_using && !(token_is(r, colon, ":") && token_is(r, second, ":"))) continue;
+        if (is_using && !token_is(r, colon, ";")) continue;
+        const size_t from = is_using ? earlier.from : t.from, to = is_using ? colon.to : second.to;
+        reader_blank(r->bytes, from, to);
+        reader_blank(r->clean, from, to);
+    }
+}
+
+/* Drops the text's namespaces: what one holds becomes global, and no name needs a qualifier. So `a::b::f` is f. Those of
+ * libraries, such as cooperative_groups, are not the text's. */
+static void drop_namespaces(struct own_source *r) {
+    static const char *const others[] = {"std", "cooperative_groups", "own", "cuda", NULL};
+    for (struct own_token t = token_find(r, 0, r->length, "namespace"); t.from < r->length;
+         t = token_find(r, t.to, r->length, "namespace")) {
+        const struct own_token first = token_next(r, t.to, r->length);
+        struct own_token last = token_next(r, first.to, r->length);
+        while (last.from < r->length && (token_is(r, last, ":") || is_of_name(r->clean[last.from])))
+            last = token_next(r, last.to, r->length);
+        if (last.from >= r->length || !token_is(r, last, "{")) continue;
+        for (struct own_token n = first; n.from < last.from; n = token_next(r, n.to, r->length))
+            if (is_of_name(r->clean[n.from]) && !token_is_one_of(r, n, others) &&
+                !token_is(r, n, "inline"))
+                drop_qualifier(r, n);
+    }
 }
 
 /* ---- Declarations ---- */
@@ -495,18 +547,44 @@ static void note_constant(struct own_source *r, size_t from, size_t end) {
         hint_block(r, value, end);
 }
 
+/* Returns the __device__ of a declaration's head, or the macro that stands for it. */
+static struct own_token find_device(const struct own_source *r, size_t from, size_t head) {
+    struct own_token t = token_find(r, from, head, "__device__");
+    for (size_t i = 0; i < r->device_count && t.from >= head; i++)
+        t = token_find(r, from, head, r->devices[i]);
+    return t;
+}
+
+/* Notes the name of a function of the host. */
+static void note_host(struct own_source *r, size_t from, size_t head) {
+    struct own_text *out = r->out;
+    const struct own_token open = token_find(r, from, head, "(");
+    struct own_token name = {head, head};
+    for (struct own_token t = token_next(r, from, open.from); t.from < open.from;
+         t = token_next(r, t.to, open.from))
+        name = t;
+    if (open.from >= head || name.from >= head || !is_of_name(r->clean[name.from]) ||
+        out->host_count == OWN_HOSTS_MAX)
+        return;
+    token_copy(r, name, out->hosts[out->host_count].name);
+    out->hosts[out->host_count++].line = reader_line(r, name.from);
+}
+
 /* Reads the declaration [from, end), whose body, if it has one, begins at `head`. */
 static bool read_declaration(struct own_source *r, size_t from, size_t head, size_t end, char *why,
                              size_t room, unsigned *line) {
     const bool has_body = r->clean[end - 1] == '}';
-    const struct own_token device = token_find(r, from, head, "__device__");
+    const struct own_token device = find_device(r, from, head);
     note_types(r, from, head);
     if (!has_body || token_is(r, token_next(r, from, end), "enum")) note_constant(r, from, end);
     if (token_is_in(r, from, head, "__global__")) {
         const size_t before = r->out->kernel_count;
         if (has_body && !note_kernel(r, from, head, why, room, line)) return false;
-        if (r->out->kernel_count > before)
-            r->out->kernels[before].is_serial = !numbers_threads(r, head, end);
+        if (r->out->kernel_count > before) {
+            struct own_function *k = &r->out->kernels[before];
+            k->is_serial = !numbers_threads(r, head, end);
+            k->counts_blocks = hint_counts_blocks(r, head, end);
+        }
     } else if (device.from < head) {
         const struct own_token open = token_find(r, from, head, "("),
                                equals = token_find(r, from, head, "=");
@@ -514,11 +592,12 @@ static bool read_declaration(struct own_source *r, size_t from, size_t head, siz
         if (!is_function && (!has_body || !(open.from < head)))
             reader_edit(r, FOR_MODEL, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
         else if (is_function && may_be_static(r, from, head))
-            reader_edit(r, FOR_MODEL, device.from, device.to, "%s", "static __device__");
+            reader_edit(r, FOR_MODEL, device.from, device.from, "%s", "static ");
     } else if (!token_is_in(r, from, head, "__constant__") &&
                !token_is_in(r, from, head, "__shared__") &&
                !token_is_in(r, from, head, "__managed__") &&
                is_hosts(r, from, head, end, has_body)) {
+        if (has_body) note_host(r, from, head);
         reader_blank(r->bytes, from, end);
         return true;
     }
@@ -528,6 +607,9 @@ static bool read_declaration(struct own_source *r, size_t from, size_t head, siz
     if (find_absent(r, from, end, why, room, line)) return false;
     rewrite_declaration(r, from, end);
     rewrite_arms(r, from, end, false);
+    if (!token_is_in(r, from, head, "__global__")) deduce_note(r, from, head);
+    if (has_body) deduce_calls(r, head, end);
+    rewrite_indexes(r, has_body ? head : from, end);
     rewrite_for_opencl(r, from, end);
     drop_template(r, from, head, token_is_in(r, from, head, "__global__"));
     note_warp_words(r, from, end);
@@ -544,7 +626,9 @@ static bool read_declarations(struct own_source *r, char *why, size_t room, unsi
             const struct own_token first = token_next(r, from, i),
                                    second = token_next(r, first.to, i);
             const bool is_namespace =
-                token_is(r, first, "namespace") && token_next(r, second.to, i).from >= i;
+                (token_is(r, first, "namespace") ||
+                 (token_is(r, first, "inline") && token_is(r, second, "namespace"))) &&
+                !token_is_in(r, from, i, "(") && !token_is_in(r, from, i, "=");
             if (is_namespace ||
                 (token_is(r, first, "extern") && second.from >= i)) { /* extern "C" { */
                 reader_blank(r->bytes, first.from, i + 1);
@@ -616,9 +700,11 @@ static bool write_texts(struct own_source *r) {
     return good;
 }
 
-static bool read_all(struct own_source *r, char *why, size_t room, unsigned *line) {
+static bool read_all(struct own_source *r, struct own_conditions *c, char *why, size_t room,
+                     unsigned *line) {
     reader_clean(r);
-    if (!read_directives(r, why, room, line)) return false;
+    drop_namespaces(r);
+    if (!read_directives(r, c, why, room, line)) return false;
     /* T is a type of every text: its own, or the one that is asked for. */
     snprintf(r->types[r->type_count++], OWN_NAME, "T");
     const size_t asked = r->type_count;
@@ -642,9 +728,12 @@ static bool read_all(struct own_source *r, char *why, size_t room, unsigned *lin
     return write_texts(r) || (snprintf(why, room, "no memory for it"), false);
 }
 
-bool own_text_read(const char *bytes, size_t length, struct own_text *out, char *why, size_t room,
+bool own_text_read(const char *bytes, size_t length, const char *const *defines,
+                   size_t define_count, struct own_text *out, char *why, size_t room,
                    unsigned *line) {
     struct own_source r = {.length = length, .out = out};
+    struct own_conditions c;
+    conditions_begin(&c, defines, define_count, tally_own_prelude());
     *out = (struct own_text){0};
     *line = 0;
     r.bytes = malloc(length + 1);
@@ -655,7 +744,7 @@ bool own_text_read(const char *bytes, size_t length, struct own_text *out, char 
         memcpy(r.bytes, bytes, length);
         memcpy(r.clean, bytes, length);
         r.bytes[length] = r.clean[length] = '\0';
-        good = read_all(&r, why, room, line);
+        good = read_all(&r, &c, why, room, line);
     } else {
         snprintf(why, room, "no memory for it");
     }

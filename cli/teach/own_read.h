@@ -7,8 +7,10 @@
 #include "teach/own_text.h"
 
 /* Reads the text of a file. The host's part of it (other functions, #include, #pragma) becomes blanks, so that every
- * line keeps its number. Returns false on failure: `why` says what is wrong, in line *line. */
-bool own_text_read(const char *bytes, size_t length, struct own_text *out, char *why, size_t room,
+ * line keeps its number. Kernels are looked for where #if and its like, with the macros of `defines`, let the compiler
+ * look. Returns false on failure: `why` says what is wrong, in line *line. */
+bool own_text_read(const char *bytes, size_t length, const char *const *defines,
+                   size_t define_count, struct own_text *out, char *why, size_t room,
                    unsigned *line);
 void own_text_forget(struct own_text *t);
 

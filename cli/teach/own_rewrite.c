@@ -166,6 +166,34 @@ void rewrite_for_opencl(struct own_source *r, size_t from, size_t end) {
     }
 }
 
+/* Puts a call behind the declaration of shared arrays that begins at `from`, within a function: it tells the model how
+ * large their elements are, so that it can number them. */
+static void note_elements(struct own_source *r, size_t from, size_t end) {
+    char calls[sizeof r->edits->text] = "";
+    struct own_token name = {from, from};
+    for (struct own_token t = token_next(r, from, end); t.from < end;
+         t = token_next(r, t.to, end)) {
+        const bool ends = token_is(r, t, ",") || token_is(r, t, ";");
+        const size_t used = strlen(calls);
+        if ((ends || token_is(r, t, "[") || token_is(r, t, "=")) && name.to > name.from &&
+            used + (name.to - name.from) + 20 < sizeof calls) {
+            sprintf(calls + used, " own::note_array(%.*s);", (int)(name.to - name.from),
+                    r->clean + name.from);
+            name = (struct own_token){from, from};
+        } else if (is_of_name(r->clean[t.from]) && !isdigit((unsigned char)r->clean[t.from])) {
+            name = t;
+        }
+        if (token_is(r, t, ";")) {
+            reader_edit(r, FOR_MODEL, t.to, t.to, "%s", calls);
+            return;
+        }
+        if (token_is(r, t, "[") || token_is(r, t, "(") || token_is(r, t, "<") ||
+            token_is(r, t, "{"))
+            t.to = token_past_closing(r, t.from, end);
+        if (ends) name = (struct own_token){from, from};
+    }
+}
+
 /* Edits `__shared__ S a[8], b;`. The model's arrays get an initializer, so that C++ sets them before the program runs,
  * and not at a thread's first call, whatever S is. */
 static void edit_shared(struct own_source *r, size_t from, size_t end) {
@@ -215,6 +243,7 @@ void rewrite_declaration(struct own_source *r, size_t from, size_t end) {
                 edit_dynamic(r, before, t, end);
             else
                 edit_shared(r, t.to, end);
+            if (r->clean[end - 1] == '}') note_elements(r, t.to, end);
             if (token_is(r, before, "static"))
                 reader_edit(r, FOR_MODEL | FOR_OPENCL, before.from, before.to, "%s", "");
         } else if (token_is_one_of(r, t, passed) || token_is(r, t, "(") || token_is(r, t, ")") ||

@@ -13,7 +13,8 @@ enum {
     OWN_BLOCKS_MAX = 6,
     OWN_NAME = 64,
     OWN_DYNAMIC_MAX = 4,
-    OWN_FUNCTORS_MAX = 8
+    OWN_FUNCTORS_MAX = 8,
+    OWN_HOSTS_MAX = 64
 };
 
 struct own_function {
@@ -22,6 +23,7 @@ struct own_function {
     unsigned line;
     char arguments[200]; /* the arguments of its template; "" where it is none */
     bool takes_block;    /* one of them is the threads of a block */
+    bool counts_blocks;  /* it compares with gridDim.x: it is made for several blocks */
     bool is_serial;      /* it does not ask which thread it is: it may be one thread's */
 };
 
@@ -34,6 +36,12 @@ struct own_function {
 struct own_functor {
     char name[OWN_NAME];
     bool is_template;
+};
+
+/* A function of the host, which is left out. */
+struct own_host_function {
+    char name[OWN_NAME];
+    unsigned line;
 };
 
 /* The readers of a text: the model's compiler, and those of CUDA and OpenCL. */
@@ -57,6 +65,8 @@ struct own_text {
     unsigned width, height; /* of the first shared array of two dimensions, in numbers; 0: none */
     struct own_functor functors[OWN_FUNCTORS_MAX];
     size_t functor_count;
+    struct own_host_function hosts[OWN_HOSTS_MAX];
+    size_t host_count;
 };
 
 #endif

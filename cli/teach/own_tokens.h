@@ -6,7 +6,8 @@
 
 #include "teach/own_text.h"
 
-enum { EDITS_MAX = 4096, TYPES_MAX = 32 };
+enum { EDITS_MAX = 16384, TYPES_MAX = 32, ARRAYS_MAX = 64 };
+enum { DEVICE_WORDS_MAX = 8, TEMPLATES_MAX = 32, TEMPLATE_PARAMETERS_MAX = 8 };
 
 /* The readers that an edit is for, as bits. */
 enum { FOR_MODEL = 1 << OWN_MODEL, FOR_CUDA = 1 << OWN_CUDA, FOR_OPENCL = 1 << OWN_OPENCL };
@@ -18,6 +19,18 @@ struct own_edit {
     char text[160];
 };
 
+/* A function's template with a type that stands in pointers only (own_deduce.h). */
+struct own_deduced {
+    char name[OWN_NAME]; /* "": no type */
+    int pointer,
+        value; /* the first parameter of the function that is a pointer to it, or a value of it; -1: none */
+};
+struct own_template {
+    char name[OWN_NAME];
+    struct own_deduced parameters[TEMPLATE_PARAMETERS_MAX];
+    unsigned count, wanted; /* wanted: as many of them are to be written out */
+};
+
 struct own_source {
     char *clean; /* the file without comments, strings and directives: blanks in their place */
     size_t length;
@@ -26,6 +39,12 @@ struct own_source {
     size_t edit_count;
     char types[TYPES_MAX][OWN_NAME]; /* names of types that the text defines */
     size_t type_count;
+    char arrays[ARRAYS_MAX][OWN_NAME]; /* names of the arrays that it declares, so far */
+    size_t array_count;
+    char devices[DEVICE_WORDS_MAX][OWN_NAME]; /* macros that say __device__, as HD does */
+    size_t device_count;
+    struct own_template templates[TEMPLATES_MAX];
+    size_t template_count;
     bool helps_to_number; /* a macro, or a function that is no kernel, asks which thread it is */
     struct own_text *out;
 };

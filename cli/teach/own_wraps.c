@@ -103,9 +103,30 @@ static void try_shares(struct own_judgement *j, uint64_t about) {
         tell_far(j, &run, true);
 }
 
+/* Has a warp walk for more rounds than the lengths that memory holds give it: a kernel whose loop counts to a number of the
+ * text leaves elements out. Returns false if it does. */
+static bool try_rounds(struct own_judgement *j) {
+    enum { ROUNDS = 8192, FEW = 8 };
+    const struct own_session *s = j->session;
+    const unsigned block = j->host.block, grid = s->options->grid && j->host.form != OWN_ONE_BLOCK
+                                                     ? (unsigned)s->options->grid
+                                                     : 1;
+    const uint64_t round = (uint64_t)grid * block;
+    struct own_run run;
+    if (s->options->width || j->host.form == OWN_SEGMENTS || j->host.per_thread ||
+        ROUNDS * round > UINT64_C(1) << 29 ||
+        !own_host_shares(s, FEW * round, grid, block, 0, &run) || !run.is_right ||
+        !own_host_shares(s, ROUNDS * round, grid, block, 0, &run))
+        return true;
+    if (run.is_right) return j->rounds = ROUNDS, true;
+    own_find(j, "lengths", "with n = %" PRIu64 " by %u block%s, %s", run.n, grid,
+             grid == 1 ? "" : "s", run.result.sentence);
+    return false;
+}
+
 void own_judge_far(struct own_judgement *j, const struct own_pattern *p) {
     const tally_own_kernel *k = &j->session->kernel->is;
     if (!k->length || tally_type_size(k->length_type) < 4 || p->is != RIGHT_ANY) return;
     const uint64_t about = far_length(k);
-    if (!try_windows(j, about)) try_shares(j, about);
+    if (try_rounds(j) && !try_windows(j, about)) try_shares(j, about);
 }

@@ -124,7 +124,7 @@ uint64_t own_pages_read(const struct own_pages *p, unsigned k) {
 }
 
 void own_pages_forget(struct own_pages *p) {
-    for (size_t i = 0; i < p->count; i++) {
+    for (size_t i = p->count; i-- > 0;) { /* mostly the last buffer, as they come in their order */
         model_free(p->device, (void *)p->pages[i]);
         munmap((void *)p->pages[i], PAGE_BYTES);
     }

@@ -26,7 +26,7 @@ void own_far_read(const struct own_windows *w, void *values);
 void own_far_unmap(model_device *d, const struct own_windows *w);
 
 /* Arrays whose pages are mapped, filled with zeros, when a launch first touches them; at most OWN_FAR_PAGES pages. */
-enum { OWN_FAR_ARRAYS = 3, OWN_FAR_PAGES = 4096 };
+enum { OWN_FAR_ARRAYS = 3, OWN_FAR_PAGES = 20480 };
 struct own_pages {
     model_device *device;
     uint64_t bytes[OWN_FAR_ARRAYS]; /* of the array from own_far_base(k) on */

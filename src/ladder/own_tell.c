@@ -56,10 +56,15 @@ static int nearest_array(const struct own_teller *t, uintptr_t address, uintptr_
 static void say_element(struct own_teller *t, uintptr_t address) {
     const uintptr_t global = t->own->object.global.base;
     char name[OWN_NAME_BYTES];
+    const char *shared;
+    struct own_span span = {0, 0};
     uintptr_t base = 0;
     size_t n = 0;
-    if (own_object_say(&t->own->object, address, t->size, t->out->sentence + t->length,
-                       sizeof t->out->sentence - t->length)) {
+    const size_t bytes_each = own_object_array(&t->own->object, address, &shared, &span)
+                                  ? model_element_bytes(t->own->device, span.base)
+                                  : 0;
+    if (own_object_say(&t->own->object, address, bytes_each ? bytes_each : t->size,
+                       t->out->sentence + t->length, sizeof t->out->sentence - t->length)) {
         t->length = strlen(t->out->sentence);
         return;
     }
@@ -98,7 +103,10 @@ static void tell_race(struct own_teller *t, const model_fault *f) {
         say(t, "lane %u of block %u and lane %u of block %u touch ", f->other.lane, f->other.block,
             f->here.lane, f->here.block);
     else if (f->other.lane == f->here.lane)
-        say(t, "lane %u and another of block %u touch ", f->here.lane, f->here.block);
+        say(t,
+            f->warps ? "lane %u and one of another warp of block %u touch "
+                     : "lane %u and another of block %u touch ",
+            f->here.lane, f->here.block);
     else
         say(t, "lanes %u and %u of block %u touch ", f->other.lane, f->here.lane, f->here.block);
     say_element(t, f->address);
@@ -143,9 +151,12 @@ void own_tell_stray(struct own_teller *t, const model_fault *f) {
 
 /* Returns the detail of a race: see tally_own_result. */
 static int race_detail(const model_fault *f) {
+    if (f->overwrites) return f->here.block != f->other.block ? 4 : 3;
+    const bool is_one_line = f->here.writes && f->other.writes && f->here.line == f->other.line;
+    if (f->here.block == f->other.block && is_one_line && f->here.line) return 5;
     return f->here.block != f->other.block
                ? 2
-               : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP;
+               : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP && !f->warps;
 }
 
 void own_tell_untried(struct own_teller *t, const model_fault *f) {
@@ -195,6 +206,7 @@ void own_tell(struct own_teller *t, const model_fault *f) {
     t->out->detail = f->kind == MODEL_FAULT_ORDER     ? f->fence
                      : f->kind == MODEL_FAULT_SHUFFLE ? 1
                      : f->kind == MODEL_FAULT_BARRIER ? (f->other.site ? 0 : 2)
+                     : f->kind == MODEL_FAULT_ENDLESS ? !f->waits
                      : f->kind != MODEL_FAULT_RACE    ? 0
                                                       : race_detail(f);
     switch (f->kind) {
@@ -213,9 +225,12 @@ void own_tell(struct own_teller *t, const model_fault *f) {
     case MODEL_FAULT_BOUNDS:
         say(t, "lane %u of block %u touches ", f->here.lane, f->here.block);
         if (f->size == 0) {
-            say(t, "index %lld of an array", (long long)f->address);
+            if (*f->array)
+                say(t, "%s[%lld]", f->array, (long long)f->address);
+            else
+                say(t, "index %lld of an array", (long long)f->address);
             say_line(t, ", ", &f->here);
-            say(t, ", which is outside of it");
+            say(t, ", which is outside of %s", *f->array ? "the array" : "it");
             return;
         }
         say_element(t, f->address);

@@ -48,6 +48,7 @@ void model_close(model_device *d) {
     free(d->lanes);
     free(d->block_epochs);
     free(d->numbers);
+    free(d->seen);
     free(d->releases);
     free(d->saved);
     trace_release(d);
@@ -253,6 +254,9 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     uint32_t *numbers = realloc(d->numbers, blocks_of(launch) * sizeof *numbers);
     if (!numbers) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
     d->numbers = numbers;
+    uint32_t *seen = realloc(d->seen, blocks_of(launch) * sizeof *seen);
+    if (!seen) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
+    d->seen = seen;
 
     pthread_mutex_lock(&launching);
     if (!put_aside_shared()) {

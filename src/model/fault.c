@@ -41,8 +41,27 @@ void fault_stray(struct model_device *d, const model_lane *lane, unsigned source
         d->stray.other.site = other->site;
 }
 
+/* Returns whether a fault is a race of two lanes of one warp, or of two warps of one block. */
+static bool is_race_of(const model_fault *f, bool one_warp) {
+    const bool is_one = f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP && !f->warps;
+    return f->kind == MODEL_FAULT_RACE && f->here.block == f->other.block && is_one == one_warp;
+}
+
+/* Returns whether two faults are of the same two instructions. Where b is of lanes that are not known one by one, one
+ * instruction tells. */
+static bool is_of_one_pair(const model_fault *a, const model_fault *b) {
+    if (b->warps && b->here.lane == b->other.lane)
+        return a->here.site == b->here.site || a->other.site == b->here.site;
+    return (a->here.site == b->here.site && a->other.site == b->other.site) ||
+           (a->here.site == b->other.site && a->other.site == b->here.site);
+}
+
 bool fault_forgive(struct model_device *d) {
     if (!d->launch->forgives) return false;
+    /* What orders the lanes of a warp leaves a race between warps what it is: that one is told. */
+    if (is_race_of(&d->noted, true) && is_race_of(&d->fault, false) &&
+        is_of_one_pair(&d->noted, &d->fault))
+        d->noted = d->fault;
     /* A read of what nothing had written is better told as the race with the write, once that comes. */
     const bool explains = d->noted.kind == MODEL_FAULT_UNWRITTEN &&
                           d->fault.kind == MODEL_FAULT_RACE && d->noted.address == d->fault.address;
@@ -73,13 +92,23 @@ static bool is_header(const char *file) {
     return dot && (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0);
 }
 
+/* Returns whether a function, by its mangled name, is an assignment or a constructor of a class. The compiler writes those
+ * that copy, at the line of the class. */
+static bool is_of_class(const char *function) {
+    return function && strncmp(function, "_ZN", 3) == 0 &&
+           (strstr(function, "aSE") || strstr(function, "C1E") || strstr(function, "C2E") ||
+            strstr(function, "C4E"));
+}
+
 /* Notes a line. It is called for the innermost of inlined functions first. The code of operators.h
- * counts as the kernel's line; a helper in the kernel's own file as the helper's. */
+ * counts as the kernel's line, as does a copy of a structure; a helper in the kernel's own file as the helper's. */
 static int note_line(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     model_place *place = data;
-    (void)pc, (void)function;
-    if (!file || line <= 0 || (place->line && (!is_header(place->file) || is_header(file))))
+    (void)pc;
+    if (!file || line <= 0 ||
+        (place->line && !place->is_copied && (!is_header(place->file) || is_header(file))))
         return 0;
+    place->is_copied = is_of_class(function);
     const char *name = strrchr(file, '/');
     snprintf(place->file, sizeof place->file, "%s", name ? name + 1 : file);
     place->line = (unsigned)line;

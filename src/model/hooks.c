@@ -10,6 +10,8 @@
 
 #include "model/machine.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +64,16 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
     if (!d) return;
     model_lane *me = d->lane;
     if (address - me->stack < STACK) return; /* its own variables: registers, on a GPU */
+    memory_settle_overwrite(d);
 
     make_room(d, site);
     const bool shared = memory_is_shared(d, address);
+    const bool asks =
+        kind == (ACCESS_READ | ACCESS_RELAXED) || (kind & ACCESS_ATOMIC) == ACCESS_ATOMIC;
     if (shared && (kind & ACCESS_ATOMIC) != ACCESS_ATOMIC)
         kind &= ~(unsigned)ACCESS_RELAXED; /* volatile orders nothing between lanes */
     if (!memory_check(d, address, size, kind, site)) schedule_leave(d);
+    if (asks) memory_note_asked(d, address, size);
     kind &= ~(unsigned)ACCESS_SWAP;
 
     const unsigned l = me->index % MODEL_WARP;
@@ -130,6 +136,36 @@ void model_on_index(const void *array, uint64_t index) {
     (void)array; /* the compiler's description of its type */
     fault_at(d, MODEL_FAULT_BOUNDS, index, 0, SITE, d->lane->index);
     schedule_leave(d);
+}
+
+void model_on_index_at(int64_t index, uintptr_t site, const char *array);
+
+/* Reports such an index for a kernel of one's own, whose text checks it (own_words.hpp) and names the array. */
+void model_on_index_at(int64_t index, uintptr_t site, const char *array) {
+    struct model_device *d = model_now;
+    if (!d) return;
+    fault_at(d, MODEL_FAULT_BOUNDS, (uint64_t)index, 0, site, d->lane->index);
+    snprintf(d->fault.array, sizeof d->fault.array, "%s", array);
+    schedule_leave(d);
+}
+
+void model_note_array(const void *array, uint64_t element);
+
+/* Notes how large an element of a kernel's shared array is, in bytes. */
+void model_note_array(const void *array, uint64_t element) {
+    struct model_device *d = model_now;
+    if (!d) return;
+    const unsigned kept = sizeof d->arrays / sizeof *d->arrays;
+    for (unsigned i = 0; i < d->array_count; i++)
+        if (d->arrays[i].base == (uintptr_t)array) return;
+    if (d->array_count == kept) return;
+    d->arrays[d->array_count++] = (model_span){(uintptr_t)array, (size_t)element};
+}
+
+size_t model_element_bytes(const model_device *d, uintptr_t array) {
+    for (unsigned i = 0; i < d->array_count; i++)
+        if (d->arrays[i].base == array) return d->arrays[i].bytes;
+    return 0;
 }
 
 /* ---- Where a lane is ------------------------------------------------------------------------ */
@@ -372,13 +408,27 @@ ATOMICS(model_exchange_u64, u64, v)
 u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v : old) u64
     model_cas_u64(u64 *p, u64 expected, u64 v) ATOMIC(u64, old == expected ? v : old)
 
+    /* ---- Arithmetic ----------------------------------------------------------------------------- */
+
+    double model_fma(double a, double b, double c);
+float model_fmaf(float a, float b, float c);
+
+/* The C library's, which round once: a kernel that is loaded has no library of its own. */
+double model_fma(double a, double b, double c) {
+    return fma(a, b, c);
+}
+
+float model_fmaf(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+
 /* ---- For kernels that are loaded at run time ------------------------------------------------ */
 
 #define HOOK(name)                                                                                 \
     { #name, (uintptr_t)model_##name }
 #define HOOKS(name) HOOK(name##1), HOOK(name##2), HOOK(name##4), HOOK(name##8), HOOK(name##16)
 
-        void *model_hook(const char *name) {
+void *model_hook(const char *name) {
     static const struct {
         const char *name;
         uintptr_t address;
@@ -386,6 +436,8 @@ u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v :
                  HOOK(on_entry),
                  HOOK(on_block),
                  HOOK(on_index),
+                 HOOK(on_index_at),
+                 HOOK(note_array),
                  HOOK(on_read_range),
                  HOOK(on_write_range),
                  HOOK(on_atomic),
@@ -406,6 +458,8 @@ u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v :
                  HOOK(vote),
                  HOOK(active),
                  HOOK(operation),
+                 HOOK(fma),
+                 HOOK(fmaf),
                  HOOK(shuffle),
                  HOOK(meet),
                  HOOKS(on_read),

@@ -46,6 +46,9 @@ typedef struct cell {
 #define CELL_MANY    0x4000u /* reader: not the only lane that read since the barrier */
 #define CELL_WARPS   0x2000u /* reader: nor the only warp */
 #define CELL_ATOMIC  0x1000u /* that access was atomic */
+#define CELL_CHANGES 0x0800u /* writer: it had read the place before, in this block */
+#define CELL_PASSES                                                                                \
+    0x0400u /* writer: a volatile or atomic access behind a fence, which passes on what came before */
 
 /* A stretch of memory with its shadow. A cell covers 2^shift bytes: 16, or as few as the smallest access so far. */
 typedef struct region {
@@ -115,10 +118,13 @@ typedef struct model_lane {
     enum {
         HALF_NONE,
         HALF_WAITS,
-        HALF_CAME
-    } half;            /* it waits where the others may come; or has come to where they wait */
-    unsigned accesses; /* since it last went on */
-    unsigned applied;  /* applications of the operator since it last went on */
+        HALF_CAME,
+        HALF_READ
+    } half; /* it waits where the others may come; or has come to where they wait; or has come there
+               by a block that touches memory ... */
+    uintptr_t half_site;      /* ... which is this one */
+    unsigned accesses;        /* since it last went on */
+    unsigned applied;         /* applications of the operator since it last went on */
     uintptr_t latest, before; /* the last two addresses read since the operator was applied */
     unsigned latest_size;
     bool fenced;         /* a fence since its last plain or volatile write to global memory */
@@ -126,6 +132,8 @@ typedef struct model_lane {
     uint32_t last_fence; /* the epoch of its last fence; 0: none */
     uintptr_t atomic,
         atomic_site; /* the location of its last atomic; 0 once a fence has followed */
+    uintptr_t asked; /* the place of its last access by which it may wait for another lane ... */
+    uint64_t asked_value; /* ... and what stood there */
     unsigned shuffle_mask, shuffle_source;
     model_exchange exchange; /* what it waits for */
     uint64_t shuffle_value;
@@ -196,12 +204,18 @@ struct model_device {
     uint32_t warp_epoch;                /* and since the running warp's lanes last met */
     model_span shared[2];               /* where the launch's shared arrays lie */
     uint32_t *block_epochs;             /* [place]: the first of each block */
+    uint32_t *
+        seen; /* [place]: the first block whose values have reached that block by CELL_PASSES, directly or through
+                          others. The blocks between the two count as seen, too */
+    uintptr_t
+        seen_at; /* the place by which values reached the block that runs; 0: none, 1: several */
     model_warp_step warps[MODEL_WARPS_MAX];
     model_warp_step *warp; /* the one that runs */
     uint64_t stride;       /* see model_step */
     bool strides_differ;
     uint64_t work, work_most; /* of the launch: basic blocks that lanes have run */
     uint64_t patience, spent; /* basic blocks that a warp may run, and has run, between barriers */
+    uint64_t waited;          /* `spent` when a lane last asked for what had not changed */
     uint64_t barriers_most;   /* that a block may pass */
     handshake *releases;      /* atomics by all blocks of the launch, in their order */
     size_t release_count, release_capacity;
@@ -223,9 +237,22 @@ struct model_device {
     char *saved;                         /* PAGE bytes for each page, or NULL */
     size_t saved_size;
 
+    model_span
+        arrays[32]; /* shared arrays whose elements' size is known: base, and bytes of an element */
+    unsigned array_count;
+    struct {
+        uintptr_t first, second;
+        bool is_one_line;
+    } lines[16]; /* pairs of blocks whose source lines have been compared */
+    unsigned line_count;
+
     unsigned unsettled;           /* lanes whose model_guess has an address */
     uintptr_t tried[TRIED_READS]; /* instructions whose plain reads a compare and swap has tried */
     unsigned tried_count;
+
+    model_fault
+        overwrite; /* a race if the volatile store that is under way changes its place; else its kind is 0 */
+    unsigned char before[16]; /* what that place held */
 
     bool out_of_memory;
     model_fault fault;
@@ -272,8 +299,13 @@ void memory_restore_shared(struct model_device *d);
  * a fault, in d->fault, or for lack of memory, in d->out_of_memory. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
+/* Notes that the running lane reads a place by which it may wait for another lane: by an atomic, by a volatile read, or
+ * where an atomic or another block has written. It waits where it has asked there before, and the value is the same. */
+void memory_note_asked(struct model_device *d, uintptr_t address, unsigned size);
 /* Returns how many bytes of the buffer at `base` the last launch has read. */
 size_t memory_bytes_read(const struct model_device *d, uintptr_t base);
+/* Settles d->overwrite, once its store is done. A lane calls this before it does anything else. */
+void memory_settle_overwrite(struct model_device *d);
 /* Reports, as a step ends, the guesses that their lanes have not tried: they are races. */
 void memory_settle_guesses(struct model_device *d);
 

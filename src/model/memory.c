@@ -9,6 +9,8 @@
  *   unwritten   what it reads has been written: in shared memory, by this block
  *   race        the thread that accessed the word before is ordered before this access, unless both read or
  *               both are atomic or volatile, or the one that is not is a guess (machine.h)
+ *   overwrite   a volatile store does not change what a thread has stored that is not ordered before it:
+ *               volatile makes nothing atomic (for launches that forgive)
  *   order       if a volatile access meets another block's volatile write, which that block has announced by an
  *               atomic, a fence stands before the atomic
  *
@@ -165,15 +167,14 @@ model_status memory_adopt(struct model_device *d, void *memory, size_t bytes) {
 }
 
 model_status memory_remove(struct model_device *d, void *memory) {
-    for (size_t i = 0; i < d->buffer_count; i++)
-        if (d->buffers[i].base == (uintptr_t)memory) {
-            free(d->buffers[i].cells);
-            free(d->buffers[i].allocation);
-            d->buffer_count--;
-            memmove(d->buffers + i, d->buffers + i + 1, (d->buffer_count - i) * sizeof *d->buffers);
-            return MODEL_OK;
-        }
-    return MODEL_EINVAL;
+    region *r = memory_buffer_at(d, (uintptr_t)memory, 0);
+    if (!r || r->base != (uintptr_t)memory) return MODEL_EINVAL;
+    const size_t i = (size_t)(r - d->buffers);
+    free(r->cells);
+    free(r->allocation);
+    d->buffer_count--;
+    memmove(r, r + 1, (d->buffer_count - i) * sizeof *r);
+    return MODEL_OK;
 }
 
 model_status memory_set_guards(struct model_device *d, void *memory, const model_guard *guards,
@@ -339,14 +340,19 @@ static bool met(const struct model_device *d, uint32_t epoch, unsigned by) {
            (by & CELL_LANE) / MODEL_WARP == d->lane->index / MODEL_WARP;
 }
 
-/* Returns whether an earlier access in `epoch` may collide with one that the running lane does now. `by` is
+/* Returns whether nothing orders an earlier access in `epoch` before one that the running lane does now. `by` is
  * the lane that did it, with its flags. */
-static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed) {
-    if (epoch < d->launch_epoch || (relaxed && (by & CELL_RELAXED))) return false;
+static bool is_concurrent(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed) {
+    if (epoch < d->launch_epoch) return false;
     if (epoch >= d->block_epoch)
         return epoch >= d->barrier_epoch && !met(d, epoch, by) &&
                ((by & CELL_LANE) != d->lane->index || (by & CELL_MANY));
     return !is_ordered(d, epoch, by & CELL_LANE, relaxed);
+}
+
+/* Returns whether an earlier access may collide with one that the running lane does now. */
+static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed) {
+    return !(relaxed && (by & CELL_RELAXED)) && is_concurrent(d, epoch, by, relaxed);
 }
 
 /* Returns whether lanes have handed what this instruction reads to a compare and swap. */
@@ -422,6 +428,65 @@ void memory_settle_guesses(struct model_device *d) {
     }
 }
 
+/* Returns whether the running lane has done an atomic at a place. Its later store there follows what others did there
+ * before, as all threads see one order of the accesses to one place. */
+static bool has_swapped(const struct model_device *d, uintptr_t address) {
+    for (unsigned i = 0; i < d->acquired_count; i++)
+        if (d->acquired[i].location == address && d->acquired[i].lane == d->lane->index)
+            return true;
+    return false;
+}
+
+/* Notes that the running lane reads what another block has passed on: by a flag, a lock or a counter. */
+static void note_passed(struct model_device *d, uintptr_t address, const cell *c) {
+    if (!(c->writer & CELL_PASSES) || c->write < d->launch_epoch || c->write >= d->block_epoch)
+        return;
+    const unsigned block = memory_block_of(d, c->write);
+    if (d->seen[block] < d->seen[d->block]) d->seen[d->block] = d->seen[block];
+    d->seen_at = d->seen_at == 0 || d->seen_at == address ? address : 1;
+}
+
+/* Returns whether the running lane, or one of several of its block, was the last to read a cell. */
+static bool has_read(const struct model_device *d, const cell *c) {
+    return c->read >= d->block_epoch &&
+           ((c->reader & CELL_LANE) == d->lane->index || (c->reader & CELL_MANY));
+}
+
+/* Returns whether what stood last in a cell is ordered before a volatile store of the running lane. A place that both
+ * threads read before they store is no flag that orders their stores to itself: each may have read before the other stored. */
+static bool is_passed(const struct model_device *d, uintptr_t address, const cell *c) {
+    if ((c->writer & CELL_ATOMIC) && has_swapped(d, address)) return true;
+    if (!is_concurrent(d, c->write, c->writer, true)) return true;
+    if (c->write >= d->block_epoch) return false;
+    if (!(c->writer & CELL_CHANGES) && has_read(d, c)) return true;
+    return d->seen_at != address && memory_block_of(d, c->write) >= d->seen[d->block];
+}
+
+/* Notes a volatile store over what an unordered thread has stored. It is a race if it changes the value: the one that is
+ * left depends on who comes last, and a sum by `+=` loses a term. Threads that store one value, such as a flag, may. */
+static void note_overwrite(struct model_device *d, uintptr_t address, unsigned size, uintptr_t site,
+                           const cell *c) {
+    if (d->overwrite.kind || !(c->writer & CELL_RELAXED) || is_passed(d, address, c)) return;
+    fault_at(d, MODEL_FAULT_RACE, address, size, site, d->lane->index);
+    fault_other(d, d->anchor + (uintptr_t)(intptr_t)c->write_site, memory_block_of(d, c->write),
+                c->writer & CELL_LANE);
+    d->fault.here.writes = d->fault.other.writes = d->fault.overwrites = true;
+    d->overwrite = d->fault;
+    memset(&d->fault, 0, sizeof d->fault);
+    memcpy(d->before, (const void *)address, size);
+}
+
+void memory_settle_overwrite(struct model_device *d) {
+    const model_fault *o = &d->overwrite;
+    if (!o->kind) return;
+    const bool changes = memcmp(d->before, (const void *)(uintptr_t)o->address, o->size) != 0;
+    if (changes && !d->fault.kind) {
+        d->fault = *o;
+        fault_forgive(d);
+    }
+    d->overwrite.kind = MODEL_FAULT_NONE;
+}
+
 /* Returns whether the running lane reads a value that another block wrote by a volatile store and
  * announced by an atomic without a fence before it. A GPU may let the atomic be seen first. */
 static bool overtakes(const struct model_device *d, uint32_t epoch, unsigned by, unsigned kind) {
@@ -463,6 +528,7 @@ static bool race(struct model_device *d, uintptr_t address, unsigned size, unsig
     }
     d->fault.here.writes = kind & ACCESS_WRITE;
     d->fault.other.writes = by_writes;
+    d->fault.warps = !by_writes && (by & CELL_WARPS);
     fault_other(d, d->anchor + (uintptr_t)(intptr_t)by_site, memory_block_of(d, epoch),
                 by & CELL_LANE);
     if (!is_late) return fault_forgive(d);
@@ -488,6 +554,48 @@ size_t memory_bytes_read(const struct model_device *d, uintptr_t base) {
             if (r->cells[i].read >= d->launch_epoch) bytes += (size_t)1 << r->shift;
     }
     return bytes;
+}
+
+void memory_note_asked(struct model_device *d, uintptr_t address, unsigned size) {
+    model_lane *me = d->lane;
+    uint64_t value = 0;
+    memcpy(&value, (const void *)address, size < sizeof value ? size : sizeof value);
+    if (me->asked == address && me->asked_value == value) d->waited = d->spent;
+    me->asked = address;
+    me->asked_value = value;
+}
+
+/* Returns whether a read of that cell may be one that waits: a variable in global memory, or what an atomic or another
+ * block has written. */
+static bool may_wait(const struct model_device *d, const region *r, const cell *c, bool shared) {
+    if (c->write >= d->launch_epoch &&
+        ((c->writer & CELL_ATOMIC) || (!shared && c->write < d->block_epoch)))
+        return true;
+    return !shared && !r->allocation;
+}
+
+/* Notes a read of the running lane in a cell; `mark` is the lane with its flags. */
+static void note_read(struct model_device *d, cell *c, uint16_t mark, int32_t near) {
+    const unsigned me = d->lane->index;
+    const bool relaxed = mark & CELL_RELAXED;
+    if (c->read >= d->barrier_epoch && !met(d, c->read, c->reader)) {
+        /* It was read before in this step. A plain reader stays noted where an atomic one follows. */
+        const unsigned by = c->reader & CELL_LANE;
+        unsigned more = c->reader & (CELL_MANY | CELL_WARPS);
+        if (by != me) more |= CELL_MANY;
+        if (by / MODEL_WARP != me / MODEL_WARP) more |= CELL_WARPS;
+        if (!relaxed || (c->reader & CELL_RELAXED)) {
+            c->read = d->epoch;
+            c->reader = mark;
+            c->read_site = near;
+        }
+        c->reader |= (uint16_t)more;
+    } else if (c->read < d->launch_epoch || c->read >= d->block_epoch ||
+               is_ordered(d, c->read, c->reader & CELL_LANE, false)) {
+        c->read = d->epoch;
+        c->reader = mark;
+        c->read_site = near;
+    }
 }
 
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
@@ -526,6 +634,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
     }
     const uint32_t oldest = shared ? d->block_epoch : d->launch_epoch;
     cell *c = r->cells + (offset >> r->shift), *end = r->cells + ((offset + size - 1) >> r->shift);
+    const cell *const first = c;
     for (; c <= end; c++) {
         if ((kind & ACCESS_SWAP) && d->launch->forgives) try_guess(d, c, address);
         if ((kind & ACCESS_READ) && (shared ? c->write < oldest : !c->known)) {
@@ -539,30 +648,21 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
             !race(d, address, size, kind, site, c, true))
             return false;
         if (kind & ACCESS_WRITE) {
+            if (relaxed && !atomic && d->launch->forgives && c->write >= oldest)
+                note_overwrite(d, address, size, site, c);
             if (c->read >= oldest && unordered(d, c->read, c->reader, relaxed) &&
                 !race(d, address, size, kind, site, c, false))
                 return false;
+            if (relaxed && !shared && (kind & ACCESS_READ)) note_passed(d, address, c);
             c->write = d->epoch;
-            c->writer = mark;
+            c->writer = (uint16_t)(mark | (has_read(d, c) ? CELL_CHANGES : 0) |
+                                   (relaxed && d->lane->fenced ? CELL_PASSES : 0));
             c->write_site = near;
             c->known = 1;
-        } else if (c->read >= d->barrier_epoch && !met(d, c->read, c->reader)) {
-            /* It was read before in this step. A plain reader stays noted where an atomic one follows. */
-            const unsigned by = c->reader & CELL_LANE;
-            unsigned more = c->reader & (CELL_MANY | CELL_WARPS);
-            if (by != me) more |= CELL_MANY;
-            if (by / MODEL_WARP != me / MODEL_WARP) more |= CELL_WARPS;
-            if (!relaxed || (c->reader & CELL_RELAXED)) {
-                c->read = d->epoch;
-                c->reader = mark;
-                c->read_site = near;
-            }
-            c->reader |= (uint16_t)more;
-        } else if (c->read < d->launch_epoch || c->read >= d->block_epoch ||
-                   is_ordered(d, c->read, c->reader & CELL_LANE, false)) {
-            c->read = d->epoch;
-            c->reader = mark;
-            c->read_site = near;
+        } else {
+            if (relaxed && !shared) note_passed(d, address, c);
+            if (c == first && may_wait(d, r, c, shared)) memory_note_asked(d, address, size);
+            note_read(d, c, mark, near);
         }
     }
     return true;

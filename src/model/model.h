@@ -259,6 +259,7 @@ struct model_place {
     bool writes;          /* race: this one writes */
     char file[128];       /* base name; "" if not known */
     unsigned line;
+    bool is_copied; /* the line is that of a class whose object is copied: the caller's is better */
 };
 
 typedef struct model_fault {
@@ -269,8 +270,12 @@ typedef struct model_fault {
     model_place between; /* order: the atomic beside which the fence is missing */
     int fence; /* order: the missing fence. 0: before the writer's atomic. 1: there, but there is a fence of the block.
                   2: behind the reader's atomic */
+    bool warps; /* race: lanes of several warps race there, though `other` is of the same warp */
+    bool waits; /* endless: the lane asks again and again for what no lane changes */
+    bool overwrites;  /* race: of a volatile store with another store, or with an atomic */
     uint64_t address; /* of the access; or the index that is outside an array; stray: the mask */
     unsigned size;    /* of the access, in bytes; 0 for an index */
+    char array[64];   /* whose index it is, as a kernel of one's own says it; "": not known */
     char text[512];   /* all of it in one line */
 } model_fault;
 
@@ -289,6 +294,9 @@ const model_fault *model_stray_shuffle(const model_device *device);
 /* Returns the first plain read beside atomics of the device's last launch that its lane did not hand to a compare and
  * swap, by an instruction whose values other lanes did hand to one. It is no fault where the result is right. */
 const model_fault *model_untried_read(const model_device *device);
+
+/* Returns how many bytes an element of the kernel's shared array at that address has; 0: the kernel has not said it. */
+size_t model_element_bytes(const model_device *device, uintptr_t array);
 
 /* Returns how many basic blocks the lanes of the device's last launch have run. */
 uint64_t model_work(const model_device *device);

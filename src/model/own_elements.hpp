@@ -233,13 +233,21 @@ template <class A> requires element<A> OWN_INLINE auto operator+(A &&a) { return
 template <class A> requires element<A> OWN_INLINE auto operator~(A &&a) { return wrap(~get(a)); }
 template <class A> requires element<A> OWN_INLINE bool operator!(A &&a) { return !get(a); }
 
+/* Returns the lesser, or the greater, of two reals: of a NaN and a number the number, as CUDA does. Counts as no branch. */
+template <class V> OWN_UNSEEN V lesser_real(V x, V y) { return y != y || x < y ? x : y; }
+template <class V> OWN_UNSEEN V greater_real(V x, V y) { return y != y || x > y ? x : y; }
+
 /* `take` converts an argument. The functions whose names end with f take floats, and so round a double. */
-#define OWN_CHOOSE(name, op, take)                                                                 \
+#define OWN_CHOOSE(name, op, real_name, take)                                                      \
     template <class A, class B> requires operand<A> && operand<B> OWN_INLINE auto name(A &&a, B &&b) { \
         const auto x = take(get(a));                                                               \
         const auto y = take(get(b));                                                               \
+        using V = decltype(x op y ? x : y);                                                        \
         if constexpr (compares && (element<A> || element<B>)) own_operation();                     \
-        return wrap(x op y ? x : y);                                                               \
+        if constexpr ((bare_t<V>)0.5 != (bare_t<V>)0)                                              \
+            return wrap(real_name<bare_t<V>>(x, y));                                               \
+        else                                                                                       \
+            return wrap(x op y ? x : y);                                                           \
     }
 } // namespace own
 using own::operator+; using own::operator-; using own::operator*; using own::operator/;
@@ -250,12 +258,12 @@ using own::operator+=; using own::operator-=; using own::operator*=; using own::
 using own::operator%=; using own::operator&=; using own::operator|=; using own::operator^=;
 using own::operator<<=; using own::operator>>=;
 namespace own {
-OWN_CHOOSE(min, <, )
-OWN_CHOOSE(max, >, )
-OWN_CHOOSE(fminf, <, (float))
-OWN_CHOOSE(fmaxf, >, (float))
-OWN_CHOOSE(fmin, <, )
-OWN_CHOOSE(fmax, >, )
+OWN_CHOOSE(min, <, lesser_real, )
+OWN_CHOOSE(max, >, greater_real, )
+OWN_CHOOSE(fminf, <, lesser_real, (float))
+OWN_CHOOSE(fmaxf, >, greater_real, (float))
+OWN_CHOOSE(fmin, <, lesser_real, )
+OWN_CHOOSE(fmax, >, greater_real, )
 template <class A> requires operand<A> OWN_INLINE auto fabsf(A &&a) { return wrap(__builtin_fabsf((float)get(a))); }
 template <class A> requires operand<A> OWN_INLINE auto fabs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
 template <class A> requires operand<A> OWN_INLINE auto abs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
@@ -286,18 +294,18 @@ template <class A> requires operand<A> OWN_INLINE bool signbit(A &&a) { return _
 template <class A> requires operand<A> OWN_INLINE bool isnan(A &&a) { return get(a) != get(a); }
 template <class A> requires operand<A> OWN_INLINE bool isinf(A &&a) { return __builtin_isinf((double)get(a)); }
 template <class A> requires operand<A> OWN_INLINE bool isfinite(A &&a) { return __builtin_isfinite((double)get(a)); }
-/* Both work in the next wider type, and then round to their own. In fmaf() the product is exact, but the sum is rounded
- * twice. A long double with 64 significand bits cannot hold the product of two doubles: there fma() loses the
- * product's lowest bits. */
 template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
 OWN_INLINE auto fmaf(A &&a, B &&b, C &&c) {
     if constexpr (adds && (element<A> || element<B> || element<C>)) own_operation();
-    return wrap((float)((double)(float)get(a) * (double)(float)get(b) + (double)(float)get(c)));
+    return wrap(own_fmaf((float)get(a), (float)get(b), (float)get(c)));
 }
 template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
 OWN_INLINE auto fma(A &&a, B &&b, C &&c) {
     if constexpr (adds && (element<A> || element<B> || element<C>)) own_operation();
-    return wrap((decltype(get(a) * get(b) + get(c)))((long double)get(a) * (long double)get(b) + (long double)get(c)));
+    if constexpr (__is_same(bare_t<decltype(get(a) * get(b) + get(c))>, float))
+        return wrap(own_fmaf(get(a), get(b), get(c)));
+    else
+        return wrap(own_fma((double)get(a), (double)get(b), (double)get(c)));
 }
 } // namespace own
 using own::min; using own::max; using own::fminf; using own::fmaxf; using own::fmin; using own::fmax;

@@ -38,6 +38,8 @@ struct dim3 {
 #define blockDim  (own_dimension{own_threads_x(), own_threads_y(), own_threads_z()})
 #define gridDim   (own_dimension{own_blocks(), 1, 1})
 #define warpSize  32
+#define __CUDACC__   1
+#define __CUDA_ARCH__ 800 /* what the words here are of */
 typedef unsigned long size_t;
 typedef unsigned int uint;
 typedef unsigned char uint8_t;
@@ -287,12 +289,35 @@ template <class... A> OWN_INLINE int printf(const char *, A &&...) { return 0; }
     struct alignas(bytes) name {                                                                   \
         T __VA_ARGS__;                                                                             \
     };
-OWN_VECTOR(float2, own::real_t<float>, 8, x, y)
-OWN_VECTOR(float4, own::real_t<float>, 16, x, y, z, w)
-OWN_VECTOR(double2, own::real_t<double>, 16, x, y)
-OWN_VECTOR(int2, own::element_t<int>, 8, x, y)
-OWN_VECTOR(int4, own::element_t<int>, 16, x, y, z, w)
-OWN_VECTOR(uint4, own::element_t<unsigned>, 16, x, y, z, w)
+#define OWN_VECTORS(name, T, two, four)                                                            \
+    OWN_VECTOR(name##2, T, two, x, y)                                                              \
+    OWN_VECTOR(name##4, T, four, x, y, z, w)                                                       \
+    template <class A, class B> OWN_INLINE name##2 make_##name##2(A &&x, B &&y) {                  \
+        return {T(own::get(x)), T(own::get(y))};                                                   \
+    }                                                                                              \
+    template <class A, class B, class C, class D>                                                  \
+    OWN_INLINE name##4 make_##name##4(A &&x, B &&y, C &&z, D &&w) {                                \
+        return {T(own::get(x)), T(own::get(y)), T(own::get(z)), T(own::get(w))};                   \
+    }
+#define OWN_VECTOR_3(name, T)                                                                      \
+    OWN_VECTOR(name, T, sizeof(T), x, y, z)                                                        \
+    template <class A, class B, class C> OWN_INLINE name make_##name(A &&x, B &&y, C &&z) {        \
+        return {T(own::get(x)), T(own::get(y)), T(own::get(z))};                                   \
+    }
+OWN_VECTORS(float, own::real_t<float>, 8, 16)
+OWN_VECTORS(double, own::real_t<double>, 16, 16)
+OWN_VECTORS(char, own::element_t<signed char>, 2, 4)
+OWN_VECTORS(uchar, own::element_t<unsigned char>, 2, 4)
+OWN_VECTORS(short, own::element_t<short>, 4, 8)
+OWN_VECTORS(ushort, own::element_t<unsigned short>, 4, 8)
+OWN_VECTORS(int, own::element_t<int>, 8, 16)
+OWN_VECTORS(uint, own::element_t<unsigned>, 8, 16)
+OWN_VECTORS(longlong, own::element_t<long long>, 16, 16)
+OWN_VECTORS(ulonglong, own::element_t<unsigned long long>, 16, 16)
+OWN_VECTOR_3(float3, own::real_t<float>)
+OWN_VECTOR_3(double3, own::real_t<double>)
+OWN_VECTOR_3(int3, own::element_t<int>)
+OWN_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 
 /* Functions that the compiler may call where the kernel copies or clears. */
 extern "C" {
@@ -307,6 +332,53 @@ __attribute__((used, noinline)) inline void *memcpy(void *to, const void *from, 
     return to;
 }
 }
+
+/* ---- Indexes -------------------------------------------------------------------------------- */
+
+namespace own {
+template <class E> struct extent { static constexpr unsigned long value = 0; };
+template <class T, unsigned long N> struct extent<T (&)[N]> { static constexpr unsigned long value = N; };
+OWN_UNSEEN inline void check_index(long index, unsigned long n, const char *array) {
+    if ((unsigned long)index >= n) own_on_index(index, OWN_SITE, array);
+}
+template <class I> constexpr OWN_INLINE auto index_of(I i) {
+    if constexpr (operand<I>)
+        return get(i);
+    else
+        return i;
+}
+template <class T> struct innermost { using type = T; };
+template <class T, unsigned long N> struct innermost<T[N]> : innermost<T> {};
+template <class T> struct innermost<T[]> : innermost<T> {};
+/* Tells the model how large the elements of a shared array are. */
+template <class T> OWN_INLINE void note_array(T &array) {
+    own_note_array(&array, sizeof(typename innermost<T>::type));
+}
+/* Returns the index of an array or pointer, an expression of type E of that name, and has the model stop outside an array. */
+template <class E, class I> constexpr OWN_INLINE auto at(I i, const char *array) {
+    const auto k = index_of(i);
+    if constexpr (extent<E>::value != 0)
+        if (!__builtin_is_constant_evaluated() && !(__builtin_constant_p(k) && (unsigned long)(long)k < extent<E>::value))
+            check_index((long)k, extent<E>::value, array);
+    return k;
+}
+} // namespace own
+
+/* The text's type of what an argument points to, for own_deduce.c. */
+namespace own {
+template <class E> struct text_of { using type = E; };
+template <class X> struct text_of<whole<X>> { using type = X; };
+template <class P> struct pointee { using type = P; };
+template <class E> struct pointee<E *> { using type = typename text_of<bare_t<E>>::type; };
+template <class E> struct pointee<E[]> { using type = typename text_of<bare_t<E>>::type; };
+template <class E, unsigned long N> struct pointee<E[N]> { using type = typename text_of<bare_t<E>>::type; };
+template <class P> struct no_reference { using type = P; };
+template <class P> struct no_reference<P &> { using type = P; };
+template <class P> struct no_const { using type = P; };
+template <class E> struct no_const<E *const> { using type = E *; };
+template <class E> struct no_const<E *volatile> { using type = E *; };
+template <class P> using text_t = typename pointee<typename no_const<typename no_reference<P>::type>::type>::type;
+} // namespace own
 
 /* ---- Of the standard library ---------------------------------------------------------------- */
 
@@ -337,8 +409,8 @@ template <class T> struct limits {
     };
 OWN_FUNCTOR(plus, a + b)
 OWN_FUNCTOR(multiplies_by, a *b)
-OWN_FUNCTOR(less, max(a, b))
-OWN_FUNCTOR(greater, min(a, b))
+OWN_FUNCTOR(less, min(a, b))
+OWN_FUNCTOR(greater, max(a, b))
 OWN_FUNCTOR(bit_and, a &b)
 OWN_FUNCTOR(bit_or, a | b)
 OWN_FUNCTOR(bit_xor, a ^ b)

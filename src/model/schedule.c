@@ -37,6 +37,7 @@ static fiber *next_turn(struct model_device *d) {
 
 void schedule_yield(struct model_device *d) {
     model_lane *me = d->lane;
+    memory_settle_overwrite(d);
     fiber_switch(&me->fiber, next_turn(d));
     me->accesses = 0;
     me->applied = 0;
@@ -44,6 +45,7 @@ void schedule_yield(struct model_device *d) {
 
 _Noreturn void schedule_leave(struct model_device *d) {
     fiber *me = &d->lane->fiber;
+    memory_settle_overwrite(d);
     for (;;)
         fiber_switch(me, d->fault.kind || d->out_of_memory ? &d->scheduler : next_turn(d));
 }
@@ -89,27 +91,65 @@ struct arrival {
         other_way; /* the block; where the lanes went from which the whole group has just parted, or 0 */
     bool
         has_met; /* it is all lanes that parted at a branch; one part ran a block without effect in between */
+    uintptr_t
+        read; /* the start of that block, if it touches memory and has_met would hold otherwise; else 0 */
 };
 
 static struct arrival find_arrival(const struct model_device *d) {
-    struct arrival a = {d->group[0]->site, d->group[0]->other_way, false};
-    unsigned waited = 0, came = 0;
+    struct arrival a = {d->group[0]->site, d->group[0]->other_way, false, 0};
+    unsigned waited = 0, came = 0, read = 0;
     for (unsigned i = 0; i < d->group_size; i++) {
         const model_lane *l = d->group[i];
         if (l->other_way != a.other_way) a.other_way = 0;
         waited += l->half == HALF_WAITS;
         came += l->half == HALF_CAME;
+        read += l->half == HALF_READ;
+        if (l->half == HALF_READ) a.read = l->half_site;
     }
     a.has_met = waited && came && waited + came == d->group_size;
+    if (!waited || waited + read != d->group_size) a.read = 0;
     return a;
 }
 
+/* Returns whether two blocks begin on one source line. */
+static bool is_one_line(struct model_device *d, uintptr_t first, uintptr_t second) {
+    const unsigned kept = sizeof d->lines / sizeof *d->lines;
+    for (unsigned i = 0; i < d->line_count; i++)
+        if (d->lines[i].first == first && d->lines[i].second == second)
+            return d->lines[i].is_one_line;
+    model_place a = {.site = first}, b = {.site = second};
+    model_find_line(&a);
+    model_find_line(&b);
+    const bool same = a.line && a.line == b.line;
+    if (d->line_count == kept) d->line_count = 0;
+    d->lines[d->line_count].first = first;
+    d->lines[d->line_count].second = second;
+    d->lines[d->line_count++].is_one_line = same;
+    return same;
+}
+
+/* Returns whether those of the group that have evaluated b all go one way. */
+static bool agree(const struct model_device *d) {
+    uintptr_t to = 0;
+    for (unsigned i = 0; i < d->group_size; i++) {
+        const model_lane *l = d->group[i];
+        if (l->half != HALF_READ) continue;
+        if (to && l->site != to) return false;
+        to = l->site;
+    }
+    return true;
+}
+
 /* Returns whether the group's branch is the second half of `a && b` or `a || b`. Hardware makes two
- * predicates and one branch of these. There are two cases. The block only evaluates b, and one of
+ * predicates and one branch of these. There are three cases. The block only evaluates b, and one of
  * its ways leads to the lanes from which a has parted the group. Or all lanes have met again with
- * their results, and a block that only tests these parts them. */
-static bool is_same_branch(const struct arrival *a, const struct ways *w, bool is_quiet) {
+ * their results, and a block that only tests these parts them. Or b reads memory, so that hardware
+ * branches around it, as in nested ifs: then lanes part again only if b differs among those that
+ * have evaluated it. */
+static bool is_same_branch(struct model_device *d, const struct arrival *a, const struct ways *w,
+                           bool is_quiet) {
     if (w->count != 2 || !is_quiet || w->near <= a->start) return false;
+    if (a->read && agree(d) && is_one_line(d, a->read, a->start)) return true;
     return a->has_met || (a->other_way && (w->near == a->other_way || w->far == a->other_way));
 }
 
@@ -119,9 +159,12 @@ static void note_ways(struct model_device *d, const struct arrival *a, const str
     const bool parts = w->count == 2 && w->near > a->start;
     for (unsigned i = 0; i < d->group_size; i++) {
         model_lane *l = d->group[i];
-        const bool comes = w->count == 1 && is_quiet && a->other_way && l->site == a->other_way;
+        const bool comes = w->count == 1 && a->other_way && l->site == a->other_way;
         l->other_way = parts && l->site == w->near ? w->far : 0;
-        l->half = comes ? HALF_CAME : parts && l->site == w->far ? HALF_WAITS : HALF_NONE;
+        l->half_site = a->start;
+        l->half = comes                        ? is_quiet ? HALF_CAME : HALF_READ
+                  : parts && l->site == w->far ? HALF_WAITS
+                                               : HALF_NONE;
     }
 }
 
@@ -139,12 +182,13 @@ static void run_group(struct model_device *d) {
 
     const struct ways w = find_ways(d);
     d->warp->rounds += rounds;
-    d->warp->divergent += w.count > 1 && !is_same_branch(&a, &w, is_quiet);
+    d->warp->divergent += w.count > 1 && !is_same_branch(d, &a, &w, is_quiet);
     note_ways(d, &a, &w, is_quiet);
     d->work += d->group_size;
     if (++d->spent > d->patience || d->work > d->work_most) {
         const model_lane *l = d->group[0];
         fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, l->site, l->index);
+        d->fault.waits = d->waited > d->spent / 2;
     }
 }
 
@@ -258,7 +302,7 @@ static void run_warp(struct model_device *d, unsigned w) {
     if (lanes > MODEL_WARP) lanes = MODEL_WARP;
     d->warp = &d->warps[w];
     d->warp_epoch = d->barrier_epoch;
-    d->spent = 0;
+    d->spent = d->waited = 0;
     for (;;) {
         gather(d, warp, lanes, LANE_RUNNING, 0);
         if (d->group_size > 0)
@@ -305,6 +349,8 @@ void schedule_block(struct model_device *d) {
     d->block_epoch = d->barrier_epoch = d->block_epochs[d->block] = d->epoch;
     d->block_steps = d->block_barriers = d->block_rounds = 0;
     d->acquired_count = 0;
+    d->seen[d->block] = d->block;
+    d->seen_at = 0;
     d->has_written = false;
     d->unsettled = 0;
     for (unsigned i = 0; i < lanes; i++) {

@@ -3030,6 +3030,425 @@ __global__ void sum(int *input) {
 }
 """, "--dtype i32", "but it has a fault")
 
+# ---- Volatile makes nothing atomic ----
+
+VOLATILE_TREE = """
+__global__ void k(const float *in, volatile float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) *out += s[0];
+}
+"""
+LOST = "volatile makes no access atomic"
+for name, declared, body in (
+        ("through a parameter", "const float *in, volatile float *out, int n", "if (i < n) *out += in[i];"),
+        ("in two statements", "const float *in, volatile float *out, int n", "if (i < n) { float v = out[0]; out[0] = v + in[i]; }"),
+        ("through a pointer of its own", "const float *in, float *out, int n",
+         "volatile float *p = out; for (i = threadIdx.x; i < n; i += blockDim.x) *p += in[i];"),
+        ("of one array", "volatile float *a, int n", "i = threadIdx.x; if (i > 0 && i < n) a[0] += a[i];"),
+        ("to a variable", "const float *in, float *out, int n",
+         "if (threadIdx.x == 0) g = 0; __syncthreads(); for (i = threadIdx.x; i < n; i += blockDim.x) g += in[i];"
+         " __syncthreads(); if (threadIdx.x == 0) out[0] = g;")):
+    kernel("wrong", f"a volatile sum {name}",
+           f"__device__ volatile float g;\n__global__ void k({declared}) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {body}\n}}",
+           "", ('"race"', LOST, "line 4 writes, line 4 writes"))
+kernel("wrong", "blocks add through a volatile pointer", VOLATILE_TREE, "", ('"race"', LOST, "another block may store", "line 8 writes, line 8 writes"))
+kernel("wrong", "the greatest through a volatile pointer", """
+__global__ void k(const int *in, volatile int *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && in[i] > *out) *out = in[i];
+}
+""", "--op max", ('"race"', LOST))
+kernel("right", "one block adds through a volatile pointer", VOLATILE_TREE.replace("*out += s[0]", "out[blockIdx.x] += s[0]"))
+kernel("right", "a volatile flag that all threads raise alike", """
+__device__ volatile int seen;
+__global__ void k(const float *in, float *out, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) { seen = 1; atomicAdd(out, in[i]); }
+}
+""")
+TICKET = """
+__device__ volatile unsigned count;
+__device__ volatile float partial[65536];
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    __shared__ bool last;
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += blockDim.x * gridDim.x) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) { partial[blockIdx.x] = s[0]; __threadfence(); TAKE }
+    __syncthreads();
+    if (last && t == 0) {
+        __threadfence();
+        float all = 0;
+        for (int b = 0; b < gridDim.x; ++b) all += partial[b];
+        *out = all;
+        count = 0;
+    }
+}
+"""
+kernel("wrong", "a ticket that is volatile and not atomic", TICKET.replace("TAKE", "count = count + 1; last = count == gridDim.x;"), "", ('"race"', LOST))
+kernel("wrong", "a ticket that is not atomic", TICKET.replace("TAKE", "count = count + 1; last = count == gridDim.x;").replace(
+    "volatile unsigned", "unsigned"), "", '"race"')
+kernel("right", "a volatile ticket that is taken by an atomic",
+       TICKET.replace("TAKE", "last = atomicAdd((unsigned *)&count, 1) == gridDim.x - 1;"))
+kernel("right", "a lock that a volatile store gives back", """
+__device__ volatile int lock;
+__global__ void k(const float *in, volatile float *out, int n) {
+    float v = 0;
+    if (threadIdx.x > 0) return;
+    for (int i = blockIdx.x; i < n; i += gridDim.x) v += in[i];
+    while (atomicCAS((int *)&lock, 0, 1) != 0) ;
+    __threadfence();
+    *out += v;
+    __threadfence();
+    lock = 0;
+}
+""", "--grid 3 --block 32")
+kernel("right", "flags that the block behind waits for", """
+__device__ unsigned tickets;
+__device__ volatile int ready[4096];
+__device__ volatile float sums[4096];
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ unsigned ticket;
+    __shared__ float s[128];
+    int t = threadIdx.x;
+    if (t == 0) ticket = atomicAdd(&tickets, 1);
+    __syncthreads();
+    unsigned b = ticket, i = b * blockDim.x + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) {
+        float before = 0;
+        if (b > 0) { while (ready[b - 1] == 0) ; __threadfence(); before = sums[b - 1]; }
+        sums[b] = before + s[0];
+        __threadfence();
+        ready[b] = 1;
+        if (b == gridDim.x - 1) { *out = before + s[0]; tickets = 0; for (int k = 0; k <= b; k++) ready[k] = 0; }
+    }
+}
+""")
+
+# ---- Operators of cooperative groups ----
+GROUPED = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+__global__ void k(const int *in, int *out, int n) {
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = cg::reduce(warp, i < n ? in[i] : START, cg::OP<int>());
+    if (warp.thread_rank() == 0) ATOMIC(out, v);
+}
+"""
+for op, which, start, atomic in (("max", "greater", "INT_MIN", "atomicMax"), ("min", "less", "INT_MAX", "atomicMin")):
+    text = GROUPED.replace("START", start).replace("ATOMIC", atomic)
+    kernel("right", f"groups: cg::{which} is the {op}", text.replace("OP", which), f"--op {op}")
+    kernel("wrong", f"groups: cg::{'less' if which == 'greater' else 'greater'} is not the {op}",
+           text.replace("OP", "less" if which == "greater" else "greater"), f"--op {op}")
+
+# ---- One past the end ----
+for type in ("float", "double", "int", "long long", "char"):
+    text = f"""
+__global__ void k(const float *in, float *out, int n) {{
+    {type} v[4];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = 0; j < 4; ++j) v[j] = 0;
+    v[0] += threadIdx.x;
+    if (i < n) atomicAdd(out, in[i] + 0 * (v[0] + v[1] + v[2] + v[3]));
+}}
+"""
+    kernel("right", f"an array of {type} of its own", text)
+    kernel("wrong", f"one past an array of {type} of its own", text.replace("j < 4", "j <= 4"), "", ('"bounds"', "v[4], line 5, which is outside of the array"))
+kernel("wrong", "one past the end is read", """
+__global__ void k(const float *in, float *out, int n) {
+    float v[4], a = 0;
+    int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+    for (int j = 0; j < 4; ++j) v[j] = i + j < n ? in[i + j] : 0;
+    for (int j = 1; j <= 4; ++j) a += v[j - 1] + 0 * v[j];
+    atomicAdd(out, a);
+}
+""", "", ('"bounds"', "v[4], line 6, which is outside of the array"))
+kernel("wrong", "one past an array within a structure", """
+struct Four { double unused, v[4]; };
+__global__ void k(const double *in, double *out, int n) {
+    Four mine[2];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = 0; j <= 4; ++j) mine[1].v[j] = 0;
+    if (i < n) mine[1].v[0] = in[i];
+    atomicAdd(out, mine[1].v[0]);
+}
+""", "", ('"bounds"', "v[4], line 6"))
+kernel("wrong", "one past a row", """
+__global__ void k(const float *in, float *out, int n) {
+    float v[2][4];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int r = 0; r < 2; ++r)
+        for (int j = 0; j <= 4; ++j) v[r][j] = 0;
+    if (i < n) atomicAdd(out, in[i]);
+}
+""", "", ('"bounds"', "v[...][4], line 6"))
+SIDE = """
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float a[32], b[32];
+    int t = threadIdx.x, i = blockIdx.x * 32 + t;
+    b[t] = 0;
+    __syncwarp();
+    a[t] = i < n ? in[i] : 0;
+    if (t == 0) a[AT] = 0;
+    __syncwarp();
+    for (int d = 16; d > 0; d /= 2) { if (t < d) a[t] += a[t + d]; __syncwarp(); }
+    if (t == 0) out[blockIdx.x] = a[0];
+}
+"""
+kernel("wrong", "one past a shared array, before another", SIDE.replace("AT", "t + 32"), "--block 32", '"bounds"')
+kernel("right", "indexes of a vector, an enumeration and a flag", """
+enum { FIRST, SECOND };
+__device__ float take(float (&v)[2], bool odd) { return v[odd] + v[!odd]; }
+__global__ void k(const float *in, float *out, int n) {
+    float v[2];
+    __shared__ int place[2];
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 2) place[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    v[FIRST] = i < n ? in[i] : 0, v[SECOND] = 0;
+    v[place[1] - 1] += v[place[0] + 1 > 1 ? FIRST : SECOND];
+    auto both = [&](int from) { return v[from] + v[1 - from] - v[from - from + 1]; };
+    atomicAdd(out, both(0) + 0 * take(v, threadIdx.x & 1));
+}
+""", "--block 32")
+
+# ---- Arithmetic ----
+kernel("right", "fma() of doubles rounds once", """
+__global__ void k(const double *in, double *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    volatile double a = 1 + 0x1p-52;
+    volatile float b = 1 + 0x1p-23f;
+    bool good = fma(a, a, -a * a) == 0x1p-104 && fmaf(b, b, -b * b) == 0x1p-46f;
+    if (i < n) atomicAdd(out, good ? in[i] : 0.0);
+}
+""")
+for op, padded in (("max", "fmaxf"), ("min", "fminf"), ("max", "max"), ("min", "min")):
+    kernel("right", f"{padded}() padded with NaN", tree("s[t] = i < n ? input[i] : NAN;", f"s[t] = {padded}(s[t], s[t + stride]);"), f"--op {op}")
+
+# ---- Types that C++ deduces from a pointer ----
+DEDUCED = """
+template <typename T>
+__device__ void tree(T *s, int t) {
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (t < d) s[t] = s[t] + s[t + d]; __syncthreads(); }
+}
+template <typename T>
+__device__ T at(const T *p, int i) { T v = 0; v += p[i]; return v; }
+template <int N, typename T>
+__device__ T all_of(const T v[], int from) { T sum = 0; for (int j = from; j < N; ++j) sum += v[j]; return sum; }
+template <typename T, typename Op>
+__device__ void with(T *s, int t, Op op) {
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (t < d) s[t] = op(s[t], s[t + d]); __syncthreads(); }
+}
+struct Add { template <class U> __device__ U operator()(U a, U b) const { return a + b; } };
+__global__ void k(const TYPE *in, TYPE *out, int n) {
+    __shared__ TYPE s[256];
+    TYPE own[2] = {0, 0};
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    if (i < n) own[1] = at(in, i);
+    s[t] = all_of<2>(own, 0);
+    __syncthreads();
+    CALL
+    if (t == 0) out[blockIdx.x] = at(&s[0], 0);
+}
+"""
+for type in ("float", "int"):
+    for call in ("tree(s, t);", "tree<TYPE>(s, t);", "with(s, t, Add());", "with(&s[0], t, [] __device__ (TYPE a, TYPE b) { return a + b; });"):
+        kernel("right", f"{type} deduced from pointers: {call}", DEDUCED.replace("CALL", call).replace("TYPE", type))
+kernel("right", "the kernel's T is handed on to a template", """
+template <class T> __device__ void blockReduce(T *sdata, int tid) {
+    for (int s = blockDim.x / 2; s > 0; s >>= 1) {
+        if (tid < s) sdata[tid] += sdata[tid + s];
+        __syncthreads();
+    }
+}
+template <class T> __global__ void k(const T *in, T *out, int n) {
+    extern __shared__ T sdata[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    sdata[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    blockReduce(sdata, threadIdx.x);
+    if (threadIdx.x == 0) out[blockIdx.x] = sdata[0];
+}
+""", "--dtype i32")
+kernel("refused", "a call that fits no function names the text's types", """
+template <class T> __device__ T at(const T *p, const T *q) { return *p; }
+__global__ void k(const float *in, float *out, int n) { atomicAdd(out, at(in)); }
+""", "", "the call 'at(const float*&)' fits no function")
+
+# ---- Names: namespaces, macros, functions of the host ----
+ADDS = "__global__ void k(const float *in, float *out, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) atomicAdd(out, CALL); }\n"
+for name, before, call in (
+        ("a namespace", "namespace lib {\n__device__ float load(const float *p, int i) { return p[i]; }\n}\n", "lib::load(in, i)"),
+        ("namespaces in a row", "namespace lib::inner {\n__device__ float load(const float *p, int i) { return p[i]; }\n}\n", "lib::inner::load(in, i)"),
+        ("a class of a nested namespace", "namespace lib { inline namespace v1 {\nstruct Load { static __device__ float of(const float *p, int i) { return p[i]; } };\n} }\n",
+         "::lib::v1::Load::of(in, i)"),
+        ("using namespace", "namespace lib {\n__device__ float load(const float *p, int i) { return p[i]; }\n}\nusing namespace lib;\n", "load(in, i)"),
+        ("a macro for __host__ __device__", "#define HD __host__ __device__\nHD float load(const float *p, int i) { return p[i]; }\n", "load(in, i)"),
+        ("a macro that nvcc defines", "#ifdef __CUDACC__\n#define HD __host__ __device__\n#else\n#define HD\n#endif\n"
+         "HD inline float load(const float *p, int i) { return p[i]; }\n", "load(in, i)")):
+    kernel("right", f"a function of the device in {name}", before + ADDS.replace("CALL", call))
+kernel("refused", "a __device__ that is missing", "float add(float a, float b) { return a + b; }\n" + ADDS.replace("CALL", "add(in[i], 0.f)"), "",
+       "mine.cu:2: 'add' is a function of the host, line 1: a kernel calls those that begin with __device__")
+kernel("refused", "a name that nothing declares", ADDS.replace("CALL", "sub(in[i], 0.f)"), "", "declares 'sub'")
+kernel("right", "make_float4() and its like", """
+__global__ void k(const float *in, float *out, int n) {
+    float4 a = make_float4(0.f, 0, 0.0, 0.f);
+    int3 from = make_int3(blockIdx.x * blockDim.x + threadIdx.x, n / 4, gridDim.x * blockDim.x);
+    float3 left = make_float3(0, 0, 0);
+    for (int i = from.x; i < from.y; i += from.z) { float4 q = ((const float4 *)in)[i]; a.x += q.x; a.y += q.y; a.z += q.z; a.w += q.w; }
+    for (int i = from.y * 4 + from.x; i < n; i += from.z) left.x += in[i];
+    atomicAdd(out, a.x + a.y + a.z + a.w + left.x + left.y);
+}
+""")
+
+# ---- What is told of a barrier and of a loop ----
+kernel("wrong", "a barrier in an if, and no return", tree("s[t] = i < n ? input[i] : 0;", "s[t] += s[t + stride]; __syncthreads();").replace(
+    "        }\n        __syncthreads();", "        }"), "", ('"barrier"', "Move the barrier out of the branch"))
+kernel("wrong", "a barrier behind an early return", tree("if (i >= n) return;  // no element\n    s[t] = input[i];"), "",
+       ('"barrier"', "Do not return early"))
+COUNTS, ASKS = "The condition of the loop never becomes false", "a spin lock may hang"
+kernel("wrong", "a loop that forgets its step, and an atomic behind it", """
+__global__ void k(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = 0;
+    while (i < n) { v += in[i]; }
+    atomicAdd(out, v);
+}
+""", "", ('"endless"', COUNTS))
+kernel("wrong", "a loop that forgets its step, and an atomic in it", """
+__global__ void k(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    while (i < n) atomicAdd(out, in[i]);
+}
+""", "", ('"endless"', COUNTS))
+kernel("wrong", "a tree that never ends, and an atomic", tree("s[t] = i < n ? input[i] : 0;", store="atomicAdd(output, s[0]);").replace(
+    "unsigned int stride = blockDim.x / 2; stride > 0", "int stride = blockDim.x / 2; stride >= 0"), "", ('"endless"', COUNTS))
+kernel("wrong", "a flag that no block sets before", """
+__device__ volatile int ready;
+__global__ void k(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(out, in[i]);
+    if (blockIdx.x == gridDim.x - 1) ready = 1;
+    while (!ready) ;
+}
+""", "", ('"endless"', ASKS))
+kernel("wrong", "a counter that is asked by atomics", """
+__device__ int arrived;
+__global__ void k(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(out, in[i]);
+    if (threadIdx.x > 0) return;
+    atomicAdd(&arrived, 1);
+    while (atomicAdd(&arrived, 0) < gridDim.x) ;
+}
+""", "--grid 2", ('"endless"', ASKS))
+
+# ---- What is told of a race ----
+BLOCKS, ONE_STORE = "Put __syncthreads() between the two", "Let one thread of the block store it"
+kernel("wrong", "no barrier behind the load, of any block", tree("s[t] = i < n ? input[i] : 0;").replace("    __syncthreads();\n    for", "    for"), "", ('"race"', BLOCKS))
+kernel("wrong", "no barrier in the loop, of any block", tree("s[t] = i < n ? input[i] : 0;").replace("        __syncthreads();\n", ""), "",
+       ('"race"', BLOCKS, "one of another warp"))
+SHARED_SUM = """
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float s;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) s = 0;
+    __syncthreads();
+    if (i < n) atomicAdd(&s, in[i]);
+    if (threadIdx.x == 0) out[blockIdx.x] = s;
+}
+"""
+kernel("wrong", "no barrier behind atomics in shared memory, of any block", SHARED_SUM, "", ('"race"', BLOCKS))
+kernel("wrong", "no barrier in one warp, as its block is given", SHARED_SUM, "--block 32", ('"race"', "Put __syncwarp() between the two"))
+kernel("wrong", "all threads store the block's sum", tree("s[t] = i < n ? input[i] : 0;").replace("if (t == 0) ", ""), "", ('"race"', ONE_STORE))
+kernel("wrong", "a second pass begins too early", """
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float x = i < n ? in[i] : -INFINITY;
+    for (int pass = 0; pass < 2; ++pass) {
+        s[t] = x;
+        __syncthreads();
+        for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (t < d) s[t] = fmaxf(s[t], s[t + d]); __syncthreads(); }
+        x = s[0];
+    }
+    if (t == 0) out[blockIdx.x] = x;
+}
+""", "--op max", ('"race"', BLOCKS))
+kernel("wrong", "each block stores to the first element", tree("s[t] = i < n ? input[i] : 0;", store="output[0] = s[0];"), "",
+       ('"race"', "blocks have no barrier between them"))
+
+# ---- Structures in shared memory ----
+PAIRS = """
+struct Pair { float v; int i; };
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ Pair s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = {i < n ? in[i] : 0, i};
+    BARRIER
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+        if (t < d) { Pair a = s[t], b = s[t + d]; a.v += b.v; s[t] = a; }
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0].v;
+}
+"""
+kernel("wrong", "structures, and no barrier behind the load", PAIRS.replace("BARRIER", ""), "",
+       ('"race"', "touch s[128] without a barrier", "line 9 reads, line 6 writes"))
+kernel("right", "structures, and a barrier behind the load", PAIRS.replace("BARRIER", "__syncthreads();"))
+
+# ---- Versions by #if ----
+RIGHT_ONE = "__global__ void k(const float *in, float *out, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) atomicAdd(out, in[i]); }\n"
+WRONG_ONE = "__global__ void k(const float *in, float *out, int n) { out[blockIdx.x] = 0; }\n"
+for name, first, condition, options in (
+        ("#if 0", "", "#if 0", ""), ("a number", "#define VERSION 2\n", "#if VERSION == 1", ""), ("an expression", "#define N (1 << 3)\n#define M 3\n",
+         "#if M * 2 + 1 >= 8 || !defined(M)", ""), ("#ifdef", "", "#ifdef SLOW", ""), ("a macro of -D", "", "#if defined(VERSION) && VERSION < 2", "-D VERSION=3"),
+        ("a macro of nvcc", "", "#ifndef __CUDACC__", ""), ("#elif", "#define VERSION 1\n", "#if VERSION == 3\n#elif VERSION == 2", ""),
+        ("within another", "", "#if 1\n#else\n#if 1\n#endif\n#endif\n#if 0", "")):
+    kernel("right", f"two versions by {name}", f"{first}{condition}\n{WRONG_ONE}#else\n{RIGHT_ONE}#endif\n", options)
+kernel("right", "another language in #if 0", "#if 0\n__global__ void old(float *in) { this is not C }\n#endif\n" + RIGHT_ONE)
+kernel("wrong", "the other version, with its own line", "#ifndef FAST\n" + RIGHT_ONE + "#else\n" + WRONG_ONE + "#endif\n", "-D FAST", '"line": 4,')
+
+# ---- Loops that count to a number of the text ----
+kernel("wrong", "one block, 512 rounds at most", """
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    float v = 0;
+    for (int j = 0; j < 512; ++j) { int i = j * 256 + t; if (i < n) v += in[i]; }
+    s[t] = v;
+    __syncthreads();
+    for (int d = 128; d; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) out[0] = s[0];
+}
+""", "", "elements that are its share")
+COUNTED = """
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, c = 0;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n && c < 4096; i += gridDim.x * blockDim.x, ++c) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+kernel("wrong", "a grid that walks 4096 rounds at most", COUNTED, "", "elements that are its share")
+kernel("right", "a grid that counts its rounds, and walks all of them", COUNTED.replace("c < 4096", "c >= 0"), "", "8192 rounds of a warp's loop")
+
 
 TWINS = {
     "race": ("no barrier after the load", "a tree in shared memory"),

@@ -61,7 +61,7 @@ def test_what_is_wrong_stands_below_the_picture(tally, tmp_path):
     (tmp_path / "mine.cu").write_text(MODULO.replace("TYPE", "int").replace("__syncthreads();", ""))
     text = tally("explain", "--kernel", tmp_path / "mine.cu", "--draw", "-n", 128, "--block", 64,
                  env={**os.environ, "COLUMNS": "600"})
-    assert "Wrong: lanes" in text and "without a barrier between them" in text
+    assert "Wrong: lane" in text and "without a barrier between them" in text
 
 
 def test_accesses_have_the_kernels_names(explain):
@@ -708,3 +708,28 @@ __global__ void greatest(const int *in, int *out, int n) {
         got = tally.judged("explain", "--kernel", tmp_path / "mine.cu", "--op", "max")
         return got["counts"]["operations"], got["counts"]["divergent"]
     assert counts("a > b ? a : b") == counts("b < a ? a : b") == (1020, 24)
+
+
+@pytest.mark.parametrize("n, once, twice", [(1, 1, 1), (64, 0, 1)])
+def test_a_condition_that_reads_memory(explain, n, once, twice):
+    """`a && b`, where b reads: a branch for a, and one for b only if it differs among the lanes that read. One warp of
+    the two parts for n = 1, none for n = 64, where all elements are positive and every second one is below the mark."""
+    text = """__global__ void k(const float *in, float *out, int n) {
+        int i = threadIdx.x;
+        if (CONDITION) atomicAdd(out, in[i]);
+    }"""
+    def divergent(condition):
+        return explain(text.replace("CONDITION", condition), "-n", n, "--block", 64)["counts"]["divergent"]
+    assert divergent("i < n && in[i] != 0.0f") == divergent("i < n) if (in[i] != 0.0f") == once
+    assert divergent("i < n && in[i] > 1000.0f") == divergent("i < n) if (in[i] > 1000.0f") == once
+    assert divergent("i < n && (in[i] > 0) == (i % 64 < 16)") == twice
+
+
+def test_the_course_shuffles_as_the_rung_does(tally, tmp_path):
+    """The text beside the rung is run: the first warp combines 8 values in 3 rounds, as the rung does, and not in 5."""
+    course = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "ladder.md").read_text()
+    (tmp_path / "mine.cu").write_text(course.split("### shuffle\n")[1].split("```cuda\n")[1].split("```")[0])
+    asked = "-n", 1000, "--block", 256, "--steps"
+    runs = [json.loads(tally("explain", "shuffle", *asked, "--json")), tally.judged("explain", "--kernel", tmp_path / "mine.cu", *asked)]
+    second = [next(s for s in run["steps"] if (s["launch"], s["block"], s["step"]) == (0, 0, 2)) for run in runs]
+    assert [s["rounds"] for s in second] == [3, 3] and runs[1]["correct"]

@@ -468,6 +468,17 @@ def test_exercises_have_the_models_answers(opened):
         assert all(len(set(k)) == 3 for k in drawn_kinds) and len({tuple(k) for k in drawn_kinds}) > 1
 
 
+def test_exercises_name_the_launch(opened):
+    """Steps are counted anew in each launch. With one launch there is nothing to name."""
+    (rung,) = [r for r in rungs(opened) if r["name"] == "interleaved-modulo"]
+    for n, launches in ((1000, 2), (256, 1)):
+        opened.choose(a=rung["index"], n=n, block=256)
+        asked = opened.js("return questionsOf(views[0].kernel, views[0].steps).filter(q => !q.whole).map(q => [q.text, q.at.launch, q.at.step.step])")
+        assert asked and {launch for _, launch, _ in asked} == set(range(launches))
+        for text, launch, step in asked:
+            assert text.startswith(f"In launch {launch + 1}, step {step}" if launches > 1 else f"In step {step}"), text
+
+
 def test_exercises(opened):
     opened.choose(a=2, n=1024, block=512)
     opened.js("ask(views[0].kernel, 7)")

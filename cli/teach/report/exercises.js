@@ -5,7 +5,9 @@
  * hint }. `at` is { launch, block, index, step } as in views; kinds with `whole` are about all steps. */
 
 const ASKED = 3;
-const stepName = at => `In step ${at.step.step}${at.step.stride ? `, stride ${at.step.stride},` : ""}`;
+/* Steps are counted anew in each launch, so that one of several launches is named. */
+const launchName = (k, at) => k.launches.length > 1 ? `launch ${at.launch + 1}, ` : "";
+const stepName = (k, at) => `In ${launchName(k, at)}step ${at.step.step}${at.step.stride ? `, stride ${at.step.stride},` : ""}`;
 const works = at => at.step.active_warps > 0;
 const lanesAtWork = at => at.step.warps.map(w => lanesOf(w.mask).length);
 const touchesShared = at => at.step.accesses.some(a => a.shared);
@@ -14,35 +16,35 @@ const firstExchange = at => at.step.accesses.find(a => a.act === EXCHANGE);
 
 const kinds = [
   { kind: "active_warps", of: (k, at) => works(at) && at.step.warps.length > 1,
-    text: (k, at) => `${stepName(at)} how many of the ${at.step.warps.length} warps have a thread at work?`,
+    text: (k, at) => `${stepName(k, at)} how many of the ${at.step.warps.length} warps have a thread at work?`,
     answer: (k, at) => at.step.active_warps,
     hint: "Which threads have work? 32 threads in a row are a warp; count the warps that have one of them." },
   { kind: "threads", of: (k, at) => works(at),
-    text: (k, at) => `${stepName(at)} how many threads are at work?`,
+    text: (k, at) => `${stepName(k, at)} how many threads are at work?`,
     answer: (k, at) => lanesAtWork(at).reduce((a, b) => a + b),
     hint: "Read the condition of the if in the marked line, and count the threads for which it holds." },
   { kind: "diverging_warps", of: (k, at) => works(at),
-    text: (k, at) => `${stepName(at)} how many warps diverge?`,
+    text: (k, at) => `${stepName(k, at)} how many warps diverge?`,
     answer: (k, at) => at.step.warps.filter(w => w.divergent).length,
     hint: "A warp diverges where some of its lanes take a branch and others do not. All or none is no divergence." },
   { kind: "issued", of: (k, at) => works(at),
-    text: (k, at) => `${stepName(at)} how many slots are issued?`,
+    text: (k, at) => `${stepName(k, at)} how many slots are issued?`,
     answer: (k, at) => at.step.sums.issued,
     hint: "Each instruction that applies the operator costs a warp 32 slots, however many of its lanes need it." },
   { kind: "transactions", of: (k, at) => at.step.accesses.some(a => !a.shared && a.array),
-    text: (k, at) => `${stepName(at)} how many lines of global memory do the warps touch, access by access?`,
+    text: (k, at) => `${stepName(k, at)} how many lines of global memory do the warps touch, access by access?`,
     answer: (k, at) => at.step.sums.transactions,
     hint: "A line has 32 elements of 4 bytes. Take each read and each write of each warp, and count the lines that its lanes need." },
   { kind: "bank_conflicts", of: (k, at) => touchesShared(at),
-    text: (k, at) => `${stepName(at)} how many bank conflicts are there?`,
+    text: (k, at) => `${stepName(k, at)} how many bank conflicts are there?`,
     answer: (k, at) => at.step.sums.bank_conflicts,
     hint: "Element i of shared memory lies in bank i % 32. Lanes that want different elements of one bank queue: count the extra turns." },
   { kind: "written", of: (k, at) => firstWrite(at),
-    text: (k, at) => `${stepName(at)} what does ${firstWrite(at).array}[${firstWrite(at).elements[0]}] become?`,
+    text: (k, at) => `${stepName(k, at)} what does ${firstWrite(at).array}[${firstWrite(at).elements[0]}] become?`,
     answer: (k, at) => firstWrite(at).values[0],
     hint: "Which elements does the marked line read for it? Take their values before the step." },
   { kind: "taken_from", of: (k, at) => firstExchange(at),
-    text: (k, at) => `${stepName(at)} from which thread does thread ${firstExchange(at).threads[0]} take a value by the first shuffle?`,
+    text: (k, at) => `${stepName(k, at)} from which thread does thread ${firstExchange(at).threads[0]} take a value by the first shuffle?`,
     answer: (k, at) => firstExchange(at).elements[0],
     hint: "The lanes halve their distance with each shuffle. With how many lanes does the first one begin?" },
   { kind: "steps", whole: true, of: k => k.launches.length === 1,
@@ -101,7 +103,7 @@ function ask(kernel, seed = Math.floor(Math.random() * 2 ** 32)) {
   $("exercise-about").innerHTML = `<code>${escaped(kernel.name)}</code>, ${kernel.n} elements, ${kernel.block} threads a block`;
   $("exercise-list").innerHTML = asked.map((q, i) => `<li><form data-question="${i}"><label for="answer-${i}">${escaped(q.text)}</label>
     <span class="answer"><input id="answer-${i}" inputmode="decimal" autocomplete="off"> <button>Check</button>
-    ${q.whole ? "" : `<button type="button" data-see="${i}">See step ${q.at.step.step}</button>`}</span>
+    ${q.whole ? "" : `<button type="button" data-see="${i}">See ${launchName(kernel, q.at)}step ${q.at.step.step}</button>`}</span>
     <p data-verdict="${i}" role="status"></p></form></li>`).join("");
 }
 
