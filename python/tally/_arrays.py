@@ -159,11 +159,11 @@ def type_of(dtype: np.dtype[Any]) -> str:
         return "bf16"
     if dtype.kind == "O":
         raise TypeError("tally does not reduce arrays of Python objects; give them a dtype, such as x.astype(float)")
-    if dtype.kind == "V":
+    if dtype.names is not None:
         raise TypeError("tally does not reduce structures: give one field, such as x['a']")
     if dtype.kind in "mM":
         raise TypeError(f"tally does not reduce {dtype}; numpy.asarray(x).view('i8') has its numbers, with NaT as -2**63")
-    if dtype.kind in "fc":
+    if dtype.char in "gG":
         raise TypeError(f"tally does not reduce {dtype}: no elements wider than float64 or complex128")
     raise TypeError(f"tally does not reduce arrays of {dtype}")
 
@@ -261,8 +261,12 @@ def _check_narrowed(number: np.ndarray[Any, Any], there: np.ndarray[Any, Any], l
 
 def from_dlpack(x: Any) -> Operand:
     """An array of another library in the host's memory, taken by DLPack."""
-    tensor = _core.Tensor(_capsule(x))
-    array = np.asarray(memoryview(tensor))  # type: ignore[call-overload, unused-ignore]
+    try:
+        tensor = _core.Tensor(_capsule(x))
+        array = np.asarray(memoryview(tensor))  # type: ignore[call-overload, unused-ignore]
+    except (BufferError, RuntimeError) as error:
+        raise TypeError(f"tally does not read this {type(x).__name__} of {getattr(x, 'dtype', 'unknown elements')}: convert it first "
+                        f"({str(error).splitlines()[0]})") from error
     wrap: Callable[[Any, str], Any] = wrap_numpy
     if is_torch(x):
         wrap = _wrap_torch
