@@ -37,7 +37,7 @@
  * are elements, sizes are bytes. Arrays need no alignment and are never written. Unless a function
  * says otherwise, any number of threads may call it at once, also on the same device; a state is one
  * thread's at a time. The caller's floating environment (rounding mode, flush to zero, exception flags
- * and traps) neither influences a result nor is changed.
+ * and traps) neither influences a result nor is changed. A thread that calls needs 128 KiB of stack.
  */
 #ifndef TALLY_H
 #define TALLY_H
@@ -416,7 +416,7 @@ TALLY_API tally_status tally_groups_grow(tally_groups *groups, size_t count);
 /* Returns the number of groups; 0 for NULL. */
 TALLY_API size_t tally_groups_count(const tally_groups *groups);
 /* From now on argmin and argmax count the elements of their group, and not all that are fed.
- * TALLY_EINVAL once elements have been fed. */
+ * TALLY_EINVAL once elements have been fed; TALLY_EUNSUPPORTED with skip_nan. */
 TALLY_API tally_status tally_groups_index_within(tally_groups *groups);
 /* Writes the number of elements of each group to count[0] ... count[groups - 1]. TALLY_EINVAL: an argument is NULL. */
 TALLY_API tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]);
@@ -461,8 +461,8 @@ TALLY_API void tally_state_clear(tally_state *state);   /* back to no elements, 
 
 /* Says that the elements to come begin at index `first` of the whole array, of which this state is to
  * know a part. It matters for the canonical tree alone (floating products, user operators), where states
- * can be merged only if they know where they stand; a state that is not told stands at 0.
- * TALLY_EINVAL once elements have been fed. */
+ * can be merged only if they know where they stand; a state that is not told stands at 0. With skip_nan `first` counts
+ * the elements that are there. TALLY_EINVAL once elements have been fed. */
 TALLY_API tally_status tally_state_begin_at(tally_state *state, uint64_t first);
 
 /* Adds x[0..n) behind the elements that are there, arguments as for tally_reduce(). On an error nothing

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int is_of_groups(const struct task *t) {
+    return t->ask.of == OF_SHAPE && t->ask.shape && t->ask.shape->cut == TALLY_GROUPS;
+}
+
 /* Returns a hash of what all ranks must ask for alike. */
 static uint64_t question(const struct task *t) {
     const tally_problem *p = t->problem;
@@ -15,7 +19,7 @@ static uint64_t question(const struct task *t) {
     uint64_t ddof, mean[2], hash = question_add(QUESTION_START, (uint64_t)t->ask.of);
     hash = question_add(hash, t->count);
     hash = question_add(hash, (uint64_t)t->ask.root);
-    hash = question_add(hash, (uint64_t)by_groups);
+    hash = question_add(hash, (uint64_t)by_groups | 2 * (uint64_t)is_of_groups(t));
     if (!p) return hash;
     memcpy(&ddof, &p->ddof, sizeof ddof);
     hash = question_add(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
@@ -225,6 +229,8 @@ void task_begin(struct task *t, MPI_Comm comm, const struct frame_layout *layout
         task_give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
     else if (!t->problem)
         task_give_up(t, TALLY_EINVAL, "the problem is NULL");
+    else if (t->problem->skip_nan)
+        task_give_up(t, TALLY_EUNSUPPORTED, "NaNs are not skipped over ranks");
     if (t->status == TALLY_OK) switch (t->ask.of) {
         case OF_ARRAY:
             begin_array(t);

@@ -188,6 +188,12 @@ static int asks_index(const tally_problem *p, size_t values) {
     return 0;
 }
 
+static int has_elements(const tally_shape *s) {
+    for (unsigned d = 0; d < s->dims; d++)
+        if (s->length[d] == 0) return 0;
+    return s->dims > 0 || s->n > 0;
+}
+
 /* Brings a device's arrays to the host, but for elements that stay there; shape, x and y then are what was
  * brought. */
 static void bring(struct shaped *part) {
@@ -226,7 +232,7 @@ static void check(struct shaped *part, int is_resident, void *const out[], int i
     if (part->shape->mask && asks_index(part->problem, part->values))
         give_up(part, TALLY_EUNSUPPORTED, "argmin and argmax of axes and segments take no mask");
     const int two = takes_two(part->problem, part->values);
-    if (!two != !part->y)
+    if (!two != !part->y && (part->y || has_elements(part->shape)))
         give_up(part, TALLY_EINVAL,
                 two ? "dot takes two arrays, and y is NULL" : "only dot takes a y");
     if (part->staged.run) return; /* there are no runs if anything is wrong with the shape */
@@ -357,10 +363,11 @@ void shaped_lower_groups(struct shaped *part) {
 void shaped_lower_state(struct shaped *part, size_t i, const tally_state *state) {
     tally_value value[TALLY_VALUES_MAX] = {{0}};
     tally_status s = tally_state_value(state, value);
+    const int has_values = s == TALLY_OK; /* all but those that do not exist */
     for (size_t v = 0; v < part->values; v++) {
         const tally_op op = tally_problem_value_op(part->problem, v);
         const size_t size = value_bytes(part, v);
-        const int is_there = s == TALLY_OK && value[v].type;
+        const int is_there = has_values && value[v].type;
         uint64_t bits = 0;
         if (!is_there && part->values > 1 && (op == TALLY_ARGMIN || op == TALLY_ARGMAX))
             bits = UINT64_MAX;

@@ -38,7 +38,7 @@ static void keep(tally_state *state) {
 static int same_problem(const tally_problem *a, const tally_problem *b) {
     return a->op == b->op && a->type == b->type && a->out == b->out && a->fast == b->fast &&
            a->ddof == b->ddof && !a->about && !b->about && !a->is_complex == !b->is_complex &&
-           !a->skip_nan == !b->skip_nan && memcmp(a->also, b->also, sizeof a->also) == 0;
+           memcmp(a->also, b->also, sizeof a->also) == 0;
 }
 
 tally_status spare_take(const tally_problem *problem, tally_state **out, size_t *words,

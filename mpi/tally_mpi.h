@@ -15,13 +15,16 @@
  * and later one as long as the communicator's last calls needed. The first call that needs more takes a second message.
  * docs/cluster.md says what needs how much, and which few operators always take more.
  *
- * Every function but tally_mpi_error() and tally_mpi_test() is collective: all ranks of the communicator call it,
+ * Every function but tally_mpi_error() and tally_mpi_test() is collective: all ranks of the communicator, which is an
+ * intracommunicator, call it,
  * in the same order as its other collectives, and ask for the same: operators, types, ddof, number of results, root.
  * The device, the elements and how many there are may differ, and there may be none.
  *
  * Errors. The ranks agree: every rank returns the same status. What one rank fails with - a NULL array, no
  * memory, a device that is lost - all return, and where the ranks do not ask for the same, all return TALLY_EINVAL.
- * Nobody waits for a rank that has failed in here. Outputs are untouched then. Where MPI itself fails and the
+ * Nobody waits for a rank that has failed in here. Outputs are untouched then, but for results in parts of which one does not
+ * fit its type, or is an index of no elements: that is 0, and all others are written (tally_reduce_shaped()). Problems with
+ * skip_nan are TALLY_EUNSUPPORTED. Where MPI itself fails and the
  * communicator returns errors: TALLY_ELOST, on the ranks that MPI tells.
  *
  * MPI must be initialized. With MPI_THREAD_MULTIPLE several threads may call at once, each with a communicator of

@@ -58,7 +58,8 @@ static tally_status compile(const char *device, const tally_own_text *t, tally_o
 
 tally_status tally_own_compile(const char *device, const tally_own_text *text,
                                tally_own_program **out) {
-    if (!device || !text || !out || strlen(text->roles) > ARGUMENTS_MAX)
+    if (!device || !text || !out || !text->text || !text->file || !text->kernel ||
+        strlen(text->roles) > ARGUMENTS_MAX)
         return fail(TALLY_EINVAL, "tally_own_compile: an argument is NULL");
     tally_own_program *p = calloc(1, sizeof *p);
     if (!p) return fail(TALLY_ENOMEM, "no memory for a kernel");
