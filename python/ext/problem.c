@@ -160,8 +160,10 @@ static int get_elements(const struct problem_object *p, PyObject *object, struct
 
 int core_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
               struct view *y) {
-    y->held = 0;
-    if (get_elements(p, a, x) == 0 && get_elements(p, b, y) == 0) {
+    x->held = y->held = 0;
+    if (b == Py_None && p->problem.op == TALLY_DOT)
+        PyErr_SetString(PyExc_TypeError, "dot is of two arrays, and there is one");
+    else if (get_elements(p, a, x) == 0 && get_elements(p, b, y) == 0) {
         if (!y->held || y->n == x->n) return 0;
         PyErr_Format(PyExc_ValueError, "the arrays have %zu and %zu elements", x->n, y->n);
     }

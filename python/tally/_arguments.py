@@ -20,6 +20,8 @@ CHOICES = ("min", "max", "and", "or", "xor")
 NUMBERS = ("sum", "prod", "mean", "var", "std", "norm1", "norm2", "norminf", "sumsq", "dot")
 #: Those of them that are built on exact sums, so that the value can be rounded to any floating type.
 ROUNDED = ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot")
+#: Operators whose elements are converted to dtype= first: a product is rounded at every step, and the greatest magnitude once.
+CONVERTED = ("prod", "norminf")
 #: Operators that have no value without elements.
 NO_IDENTITY = ("min", "max", "argmin", "argmax")
 #: Operators that only test whether an element is 0.
@@ -220,7 +222,7 @@ def rounded_to(op: str, element: str, kind: str | None) -> tuple[str | None, str
     if kind in PART:
         return PART[kind], kind
     if kind in FLOATS:
-        return (None, kind) if op == "norminf" and element not in FLOATS else (kind, None)
+        return (None, kind) if op == "norminf" and element not in (*FLOATS, "i64") else (kind, None)
     if element in FLOATS or element in PART:
         raise TypeError(f"the {op} of {name_of(element)} elements is not rounded to {name_of(kind)}: give a floating dtype")
     if op in ("mean", "var", "std", "norm2"):
@@ -273,9 +275,9 @@ def check_initial(element: str, initial: Any) -> Any:
 
 
 def with_initial(op: str, kind: str, rounded: str | None, initial: Any) -> tuple[str, str | None, Any]:
-    """The type that the elements of a sum or a product are converted to, the result type, and the initial value. A product is
-    rounded at every step, in the result's type. A sum's elements are made wide enough for the initial value."""
-    if op == "prod" and rounded is not None:
+    """The type that elements are converted to (CONVERTED), the result type, and the initial value. A sum's elements are made wide
+    enough for the initial value."""
+    if op in CONVERTED and rounded is not None:
         kind, rounded = rounded, None
     if initial is None:
         return kind, rounded, None

@@ -284,6 +284,12 @@ def from_dlpack(x: Any) -> Operand:
     return from_numpy(array, wrap)
 
 
+def writable(out: Any) -> np.ndarray[Any, Any]:
+    """A tensor of PyTorch's in the host's memory as NumPy's array of that memory."""
+    t = from_dlpack(out)
+    return t.array.view(_bfloat16()) if t.type == "bf16" else t.array
+
+
 # ---- The gate --------------------------------------------------------------------------------------------------------
 
 

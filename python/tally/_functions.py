@@ -26,7 +26,7 @@ _COMMON = {
     "dtype": """dtype : dtype, optional
     What the exact value is rounded to, once. (NumPy converts the elements first.)""",
     "out": """out : array, optional
-    Where to put the result; it is returned.""",
+    Where to put the result; it is returned. NumPy's, or a tensor of PyTorch's; of an array on a GPU one of its library's.""",
     "keepdims": """keepdims : bool, optional
     Whether reduced axes stay, with length 1.""",
     "initial": """initial : number, optional
@@ -49,6 +49,10 @@ _COMMON = {
 }
 
 
+_ONE = """axis : None or int, optional
+    Which axis to reduce; all elements, as they follow in C order, by default."""
+_AXIS = {"argmin": _ONE, "argmax": _ONE, "vecdot": """axis : int, optional
+    The axis of both arrays along which vectors lie; the last one by default."""}
 _RETURNS = {
     "": """number or array
     Of the array's own library, and on the device where that lies.""",
@@ -72,7 +76,7 @@ def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 lines.append(f"{parameter.name} : array_like\n    NumPy's array, or any other library's: in the host's "
                              "memory, or PyTorch's, CuPy's or JAX's on a CUDA device.")
             elif parameter.name in _COMMON:
-                lines.append(_COMMON[parameter.name])
+                lines.append(_AXIS.get(name, _COMMON["axis"]) if parameter.name == "axis" else _COMMON[parameter.name])
         plain = inspect.Signature([p.replace(annotation=p.empty) for p in inspect.signature(function).parameters.values()])
         doc = f"{name}{plain}\n--\n\n{head.rstrip()}\n\nParameters\n----------\n" + "\n".join(lines)
         doc += f"\n\nReturns\n-------\n{_RETURNS.get(name, _RETURNS[''])}"
@@ -193,7 +197,7 @@ def std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 @_public("""The norm of elements as a vector: rounded once, without overflow or underflow on the way.
 
 `ord` is 2 (or None) for the root of the squares' sum, 1 for the sum of magnitudes, inf for the greatest of them. With an `ord`
-the norm of two axes is a matrix's in NumPy, and an error here. Norms of integers are float64.
+the norm of two axes is a matrix's in NumPy, and an error here. Norms of integers are float64 if no `dtype` is given.
 
 >>> tally.norm([3 * 2.0**600, 4 * 2.0**600]) == 5 * 2.0**600
 np.True_
@@ -210,8 +214,6 @@ def norm_of(ord: Any, axis: Any, ndim: int, dtype: Any, kind: str) -> tuple[str,
     ops: dict[Any, str] = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
     if not (ord is None or isinstance(ord, (int, float, np.number))) or ord not in ops:
         raise ValueError(f"Invalid norm order {ord!r} for vectors: 1, 2 and inf are here")
-    if ops[ord] == "norminf" and dtype is not None:
-        raise TypeError("the norm by the greatest magnitude has the elements' type")
     dims = ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
     if ord is not None and dims > 1:
         raise ValueError(f"the norm of order {ord} of {dims} axes is NumPy's norm of a matrix, which tally has not: give axis= for "

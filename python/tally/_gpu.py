@@ -21,7 +21,7 @@ from . import _core
 from ._arguments import CHOICES, KINDS, NO_IDENTITY, Call, complex_of, fill_element, name_of, problem, result_shape, \
     shown_type, values_of, way_of
 from ._arrays import DTYPE, FLOATS, PART, Layout, Operand, address_of, as_reals, beside_axis, check_torch, dask_array_of, dlpack_device, \
-    is_torch, layouts, wrap_numpy
+    is_torch, layouts, wrap_numpy, writable
 from ._arrow import Memory
 from ._backend import Backend, products
 from ._checks import RESULT, check_elements, check_fits, check_statuses, checked, pending
@@ -88,6 +88,9 @@ def accept_others(function: Callable[..., Any], name: str | None = None) -> Call
             return dask.call(name, inspect.signature(function).bind(*arguments, **more))
         if "jax" in sys.modules and any(_is_jax(a) for a in (*arguments, *more.values())):
             return call_by_dlpack(function, arguments, more)
+        if "out" in more and is_torch(more["out"]) and not more["out"].is_cuda:
+            function(*arguments, **{**more, "out": writable(more["out"])})
+            return more["out"]
         return function(*arguments, **more)
 
     return entered

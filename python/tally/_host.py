@@ -452,6 +452,8 @@ class Host(Backend):
         places = np.asarray(as_host_array(offsets).array)
         if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
             raise TypeError("offsets are an array of integers of one dimension, one more than there are segments")
+        if places.dtype.kind == "u" and places.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"offset {places.argmax()} is {places.max()}, outside of the {t.shape} elements")
         if places.dtype.itemsize not in (4, 8) or places.dtype.kind == "u" or not places.dtype.isnative:
             places = places.astype(np.int64)
         return np.ascontiguousarray(places), places.size - 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import NO_IDENTITY, Call, axes_of, check_guess, has_empty_result, kind_of, problem, real, \
+from ._arguments import CONVERTED, NO_IDENTITY, Call, axes_of, check_guess, has_empty_result, kind_of, problem, real, \
     result_kind, rounded_to, values_of
 from ._arrays import DTYPE, PART, check_labels
 from ._gpu import accept_others
@@ -24,6 +24,8 @@ _NAMES = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "norm"
 def problem_of(op: Any, kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0) -> _core.Problem:
     """The problem of an Operator, a name, several names, or names with commas between."""
     if isinstance(op, Operator):
+        if out or fast or ddof:
+            raise TypeError("an Operator has results of the elements' type: no other dtype=, no ddof=, no fast=")
         return op.problem("i8" if kind == "bool" else kind)
     return problem(names_of(op), kind, out, fast, ddof)
 
@@ -55,6 +57,21 @@ def _label(op: Any) -> str:
     return repr(op) if isinstance(op, Operator) else ",".join(names_of(op))
 
 
+def check_one(op: Any) -> Any:
+    """Returns an operator of one array; raises for dot."""
+    if not isinstance(op, Operator) and "dot" in names_of(op):
+        raise TypeError("dot is of two arrays: tally.dot(a, b), tally.vecdot(a, b) or tally.State('dot').update(a, b)")
+    return op
+
+
+def _asked(op: Any, t: Any, kind: str | None, ddof: Any, fast: bool = False) -> tuple[Any, _core.Problem, str | None]:
+    """Returns an array as what is reduced, the problem, and the integer type that results are converted to. `kind`: of dtype= or out=."""
+    rounded, wanted = rounded_to(_label(check_one(op)), t.type, kind)
+    if rounded is not None and _label(op) in CONVERTED:
+        t, rounded = t.as_type(rounded), None
+    return t, problem_of(op, t.type, rounded, fast, real("ddof=", ddof)), wanted
+
+
 @partial(accept_others, name="reduce")
 def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False, where: Any = None, ddof: float = 0, fast: bool = False, device: str | None = None, progress: bool = False) -> Any:
     """Reduces by an operator's name, by several, or by an Operator.
@@ -80,11 +97,8 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     check_keepdims(keepdims)
     if t.type in PART:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
-    rounded = wanted = None
-    if dtype is not None or out is not None:
-        out, out_kind = backend.check_out(out, t)
-        rounded, wanted = rounded_to(_label(op), t.type, result_kind(_label(op), dtype, out_kind, t.type))
-    p = problem_of(op, t.type, rounded, fast, real("ddof=", ddof))
+    out, out_kind = (None, None) if out is None else backend.check_out(out, t)
+    t, p, wanted = _asked(op, t, result_kind(_label(op), dtype, out_kind, t.type), ddof, fast)
     what = values_of(p)
     if where is not None and any(name in ("argmin", "argmax") for name, _ in what):
         raise TypeError("argmin and argmax take no where=")
@@ -108,8 +122,8 @@ def _parts_of(op: Any, x: Any, axis: Any, dtype: Any, ddof: Any, device: str | N
         raise ValueError("segments and groups are of an array, not of a number")
     if t.type in PART:
         raise TypeError("complex numbers have no segments and groups here; reduce their parts")
-    rounded, wanted = (None, None) if dtype is None else rounded_to(_label(op), t.type, kind_of(dtype))
-    return t, a, problem_of(op, t.type, rounded, False, real("ddof=", ddof)), Call((a,), wanted=wanted, device=device)
+    t, p, wanted = _asked(op, t, kind_of(dtype), ddof)
+    return t, a, p, Call((a,), wanted=wanted, device=device)
 
 
 @accept_others

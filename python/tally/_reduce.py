@@ -21,7 +21,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._arguments import NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
+from ._arguments import CONVERTED, NUMBERS, OF_TWO, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
 from ._arrays import DTYPE, PART, Operand, as_host_array, check_labels, type_of, wrap_numpy
 from ._gpu import as_gpu_array, is_on_gpu
@@ -72,7 +72,7 @@ def reduce_one(op: str, x: Any, axis: Any, *, dtype: Any = None, out: Any = None
         value = _complex(op, t, call, kind, initial, fast, ddof)
     elif op in NUMBERS:
         rounded, wanted = (None, None) if kind is None else rounded_to(op, element, kind)
-        if initial is not None or op == "prod":
+        if initial is not None or op in CONVERTED:
             element, rounded, initial = with_initial(op, element, rounded, initial)
             t = t.as_type(element)
         if wanted is not None:
@@ -214,11 +214,10 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
 def vecdot(a: Any, b: Any, axis: Any, dtype: Any, device: str | None) -> Any:
     """Dot products of vectors along an axis of two arrays."""
     left, right = _pair(a, b, device)
-    axis, dims = operator.index(axis), min(len(left.shape), len(right.shape))
-    if dims == 0:
+    axis = operator.index(axis)
+    if () in (left.shape, right.shape):
         raise ValueError("tally.vecdot wants vectors, not numbers")
-    if not -dims <= axis < (0 if len(left.shape) != len(right.shape) else dims):
-        raise AxisError(axis, dims)
+    axes_of(axis, len(left.shape)), axes_of(axis, len(right.shape))
     if left.shape[axis] != right.shape[axis]:
         raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
     check_labels(left, right, (axis, axis))

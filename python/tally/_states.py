@@ -14,7 +14,7 @@ from ._arguments import NO_IDENTITY, kind_of, name_of, real
 from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, check_labels, holds_all, wrap_numpy
 from ._host import BLOCK, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
 from ._operators import Operator
-from ._parts import gather, names_of, problem_of
+from ._parts import check_one, gather, names_of, problem_of
 
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class Groups(_Known):
     __slots__ = ("_count",)
 
     def __init__(self, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0, out: Any = None):
-        _Known.__init__(self, op, dtype, ddof, out)
+        _Known.__init__(self, check_one(op), dtype, ddof, out)
         self._count = operator.index(groups)
         self._known = _make_groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
 

@@ -151,6 +151,8 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     if asked is not None and asked in PART:
         raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {name_of(asked)}: give a floating dtype")
     out, wanted = rounded_to(names[0], element, asked)
+    if names[0] == "norminf" and out is not None:
+        x, element, kind, out = x.astype(DTYPE[out]), out, out, None
     problem = partial(problem_of, names, kind, out, False, float(ddof))  # (a problem itself is not sent)
     ((name, type_),) = problem().values()
     array, _ = shown(name, type_, np.empty((), DTYPE[type_]), element)

@@ -294,6 +294,9 @@ def test_torch():
     x = torch.arange(6.0).reshape(2, 3)
     assert torch.equal(tally.sum(x, axis=0), x.sum(0)) and isinstance(tally.sum(x), torch.Tensor)
     assert tally.sum(x.to(torch.bfloat16)).dtype == torch.bfloat16
+    for out in (torch.empty(3), torch.empty(3, dtype=torch.float64), torch.empty(6)[::2]):
+        assert tally.sum(x, axis=0, out=out) is out and torch.equal(out.float(), x.sum(0))
+        assert tally.reduce("max", x.numpy(), axis=0, out=out) is out and torch.equal(out.float(), x[1])
     x.requires_grad_()
     y, state = (2 * x.detach().exp()), tally.State("sum", "f4")
     for call in (tally.sum, lambda x: tally.sum(x, axis=0), lambda x: tally.vecdot(y, x), state.update, lambda x: tally.sum(2 * x),

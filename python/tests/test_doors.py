@@ -385,6 +385,19 @@ def test_norms_are_numpy_s_or_refused():
         tally.norm(m, 1, axis=(0, 1))
 
 
+def test_norms_by_the_greatest_magnitude():
+    least, third = -2**63, 1 / 3
+    for x in (np.array([least, 5]), np.array([least, 5])[::-1], np.array([[least, 5]] * 2)):
+        assert np.array_equal(tally.norm(x, np.inf, axis=-1), np.linalg.norm(x, np.inf, axis=-1))
+    for kind in ("i1", "i8", "u8", "f8", "f4"):
+        for dtype in ("f2", "f4", "f8"):
+            got = tally.norm(np.array([3, 100], kind), np.inf, dtype=dtype)
+            assert got == 100 and got.dtype == dtype == tally.reduce("norminf", np.array([3], kind), dtype=dtype).dtype
+    assert tally.norm([third, -third], np.inf, dtype="f4") == np.float32(third)
+    da = pytest.importorskip("dask.array")
+    assert tally.norm(da.from_array(np.array([least, 5]), chunks=1), np.inf).compute(scheduler="sync") == 2.0**63
+
+
 def test_norms_of_dask_arrays():
     da = pytest.importorskip("dask.array")
     m = np.array([[1, -2], [3, 4]])

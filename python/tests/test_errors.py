@@ -9,6 +9,7 @@ import tally
 
 AxisError = getattr(np, "exceptions", np).AxisError
 X = np.arange(12.0).reshape(3, 4)
+OWN = tally.Operator("a + b", identity=0)
 
 
 @pytest.mark.parametrize("call, error, text", [
@@ -59,6 +60,22 @@ X = np.arange(12.0).reshape(3, 4)
     (lambda: tally.sum(X, device=7), TypeError, "device"),
     (lambda: tally.dot(X, X), ValueError, "not aligned"),
     (lambda: tally.vecdot(X, X[:, :2]), ValueError, "elements"),
+    (lambda: tally.vecdot(X, X[0], axis=1), AxisError, "axis 1 is out of bounds for array of dimension 1"),
+    (lambda: tally.vecdot(X, 1.0), ValueError, "vectors"),
+    (lambda: tally.reduce("dot", X), TypeError, "two arrays: tally.dot"),
+    (lambda: tally.reduce("count,dot", X), TypeError, "two arrays: tally.dot"),
+    (lambda: tally.group("dot", [1.0], [0]), TypeError, "two arrays: tally.dot"),
+    (lambda: tally.segment("dot", [1.0], 1), TypeError, "two arrays: tally.dot"),
+    (lambda: tally.Groups("dot", 2), TypeError, "two arrays: tally.dot"),
+    (lambda: tally.State("dot").update(X), TypeError, "two arrays"),
+    (lambda: tally.reduce(OWN, [1.0], dtype="f4"), TypeError, "Operator has results of the elements' type"),
+    (lambda: tally.reduce(OWN, [1.0], ddof=1), TypeError, "no ddof="),
+    (lambda: tally.group(OWN, [1.0], [0], ddof=1), TypeError, "no ddof="),
+    (lambda: tally.State(OWN, fast=True), TypeError, "no fast="),
+    (lambda: tally.State.from_bytes(bytes(tally.State("var", ddof=1)), "var"), ValueError, "var of f64, ddof 1, and not var of f64"),
+    (lambda: tally.State.from_bytes(bytes(tally.State("sum")), "sum", out="f4"), ValueError, "sum of f64, and not sum of f64, rounded to f32"),
+    (lambda: tally.State("sum").__iadd__(tally.State("sum", fast=True)), ValueError, "sum of f64; and sum of f64, fast"),
+    (lambda: tally.segment("sum", [1, 2, 3], np.array([0, 2**64 - 1], "u8")), ValueError, "offset 1 is 18446744073709551615, outside"),
     (lambda: tally.reduce("nonsense", X), ValueError, "nonsense"),
     (lambda: tally.segment("sum", [1, 2, 3], [0, 2, 1]), ValueError, "offset 2 falls"),
     (lambda: tally.segment("sum", [1, 2, 3], [0, 4]), ValueError, "outside"),
@@ -145,6 +162,11 @@ def test_what_is_no_mistake():
     assert tally.max(np.ones(2, "f4"), initial=2**70) == np.float32(2**70)
     assert tally.sum(X, keepdims=np.True_).shape == (1, 1) and tally.sum(X, axis=0, keepdims=0).shape == (4,)
     assert tally.sum(X, out=(np.empty(()),)) == 66
+    assert np.array_equal(tally.vecdot(np.ones((2, 3)), np.ones(2), axis=0), [2, 2, 2])
+    for call in (lambda x, **more: tally.reduce("prod", x, **more), lambda x, **more: tally.group("prod", x, [0] * 3, **more)[0],
+                 lambda x, **more: tally.segment("prod", x, 1, **more)[0]):
+        assert call([2, 3, 7], dtype="f4") == 42 and call([0.1, 3, 7], dtype="f4") == tally.prod([0.1, 3, 7], dtype="f4")
+    assert tally.reduce(OWN, [1, 2], dtype="i4").dtype == np.int32
     count, total = tally.reduce("count,sum", [1, 2], dtype="i4")
     assert count == 2 and total == 3 and count.dtype == total.dtype == np.int32
     assert tally.reduce("argmax", [1, 2], dtype="u1").dtype == np.uint8

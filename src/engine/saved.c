@@ -30,6 +30,7 @@
 #include "base/status.h"
 #include "base/types.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -245,16 +246,39 @@ static int same_question(const tally_problem *a, const tally_problem *b) {
            bits_of(a->ddof) == bits_of(b->ddof);
 }
 
+/* Returns a name; "something" for numbers that a damaged header may have. */
+static const char *or_something(const char *name) {
+    return name ? name : "something";
+}
+
+void state_question(const tally_problem *p, struct question *q) {
+    const size_t size = sizeof q->text;
+    int n = snprintf(q->text, size, "%s", or_something(tally_op_name(p->op)));
+    for (size_t i = 0; i < ALSO && p->also[i]; i++)
+        n +=
+            snprintf(q->text + n, size - (size_t)n, ",%s", or_something(tally_op_name(p->also[i])));
+    n += snprintf(q->text + n, size - (size_t)n, " of %s%s%s", p->is_complex ? "complex " : "",
+                  or_something(tally_type_name(p->type)), p->fast ? ", fast" : "");
+    if (p->out)
+        n += snprintf(q->text + n, size - (size_t)n, ", rounded to %s",
+                      or_something(tally_type_name(p->out)));
+    if (p->about) n += snprintf(q->text + n, size - (size_t)n, ", about a mean");
+    if (p->ddof != 0) snprintf(q->text + n, size - (size_t)n, ", ddof %g", p->ddof);
+}
+
 /* Makes *out the problem of a saved state, with the operator of the caller's problem, if one is given; fails where the
  * caller's is another problem. */
 static tally_status find_problem(const unsigned char *bytes, const tally_problem *theirs,
                                  tally_problem *out) {
     struct problem plan;
     load_problem(bytes, out);
-    if (theirs && !same_question(theirs, out))
-        return fail(TALLY_EFORMAT, "this is the state of another problem: %s of %s",
-                    tally_op_name(out->op) ? tally_op_name(out->op) : "something",
-                    tally_type_name(out->type) ? tally_type_name(out->type) : "something");
+    if (theirs && !same_question(theirs, out)) {
+        struct question saved, asked;
+        state_question(out, &saved);
+        state_question(theirs, &asked);
+        return fail(TALLY_EFORMAT, "this is the state of another problem: %s, and not %s",
+                    saved.text, asked.text);
+    }
     const tally_operator *user = theirs ? theirs->user : NULL;
     if (bytes[AT_USER] && !user)
         return fail(TALLY_EFORMAT, "this is the state of a user's operator, which has to be given");

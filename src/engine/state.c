@@ -317,11 +317,12 @@ static int same_problem(const tally_state *a, const tally_state *b) {
 
 static tally_status check_pair(const tally_state *a, const tally_state *b) {
     if (!a || !b) return fail(TALLY_EINVAL, "a state to be combined is NULL");
-    if (!same_problem(a, b))
-        return fail(TALLY_EINVAL, "these are states of different problems: %s of %s, and %s of %s",
-                    tally_op_name(a->asked.op), tally_type_name(a->plan.type),
-                    tally_op_name(b->asked.op), tally_type_name(b->plan.type));
-    return TALLY_OK;
+    if (same_problem(a, b)) return TALLY_OK;
+    struct question of_a, of_b;
+    state_question(&a->asked, &of_a);
+    state_question(&b->asked, &of_b);
+    return fail(TALLY_EINVAL, "these are states of different problems: %s; and %s", of_a.text,
+                of_b.text);
 }
 
 /* Appends the stretch of `right`, which begins where that of `left` ends. Puts together and

@@ -33,6 +33,13 @@ struct tally_state {
  * tree is more, and fast sums depend on the order. */
 int state_has_merge_words(const struct problem *p);
 
+/* Writes a problem in words, such as "var of f64, ddof 1", for errors. (Nine names of operators and all options have less than
+ * 256 characters.) */
+struct question {
+    char text[256];
+};
+void state_question(const tally_problem *p, struct question *q);
+
 /* Returns whether the monoids of a loaded state say the same of its elements: one that was saved is so. */
 int state_is_settled(const struct problem *p, const struct state *s);
 
