@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 BLOCK = 1 << 21
 _BETWEEN_REPORTS = 1 << 23  # elements that are reduced between two reports of progress
 _MANY_GROUPS = 1 << 20  # of more groups than this, if elements are few, the engine gets only those that occur
-_FEW_GROUPS = 1024  # up to so many groups, feeding block by block takes little longer than one call for all elements
+FEW_GROUPS = 1024  # up to so many groups, feeding block by block takes little longer than one call for all elements
 
 
 # ---- Arrays ----------------------------------------------------------------------------------------------------------
@@ -122,6 +122,16 @@ def _full(shape: tuple[int, ...], value: Any) -> Array:
 # ---- Elements that the engine cannot read where they lie -------------------------------------------------------------
 
 
+_Read = Callable[[Array, Array | None], tuple[Any, Any]]
+
+
+def _copies(t: Operand, u: Operand | None, x: Array, y: Array | None) -> tuple[Any, Any]:
+    """Returns copies of parts of t's and u's elements that the engine can read. 64-bit integers among float64 become pairs of these."""
+    if t.type == "f64" and y is not None and not {x.dtype.char, y.dtype.char}.isdisjoint("lLqQ"):
+        x, y = _exact_pair(x, y)
+    return copied(x, DTYPE[t.type], t.is_conjugated), copied(y, DTYPE[t.type], u is not None and u.is_conjugated)
+
+
 class _Progress:
     """A line on standard error that says how far a call has come; nothing where that is no terminal."""
 
@@ -156,13 +166,15 @@ def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes
         p.shaped(x, y, mask, bits_of(axes), parts, outs, device)
 
 
-def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjugated: tuple[bool, bool], initial: Any, way: str,
-               is_swapped: bool, is_direct: bool, outs: tuple[Array, ...]) -> None:
+def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, read: _Read, initial: Any, way: str, is_swapped: bool,
+               is_direct: bool, outs: tuple[Array, ...]) -> None:
     """Reduces block by block. A block has rows, each of the elements of one result; a longer row is fed to a state. `is_direct`:
-    the engine reads blocks where they lie, so they are larger, and views. `outs` have one dimension more for pairs."""
-    dtype, axes, most = DTYPE[t.type], call.axes, BLOCK // DTYPE[t.type].itemsize
+    the engine reads blocks where they lie, so they are larger, and views; else read(x, y) makes copies that it can read. `outs`
+    have one dimension more for pairs."""
+    dtype, axes = DTYPE[t.type], call.axes
+    most = BLOCK // dtype.itemsize // (1 if arrays[1] is None else 2)
     x, y, mask = rows_of(arrays[0], axes), *(None if a is None else rows_of(a, axes) for a in arrays[1:])
-    kept, length = x.ndim - len(axes), math.prod([arrays[0].shape[d] for d in axes])
+    kept = x.ndim - len(axes)
     first = None if initial is None else np.asarray(initial, dtype).reshape(1)
     more = {"parts": (2,), "pairs": (1,)}.get(way, ())
     progress = _Progress(call.progress, x.size)
@@ -170,14 +182,14 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
     def as_rows(a: Array | None, one: Any) -> Any:
         if a is None:
             return None
-        rows = np.ascontiguousarray(a).reshape(math.prod(a.shape[:a.ndim - len(axes)]), length)
+        rows = np.ascontiguousarray(a).reshape(math.prod(a.shape[:kept]), math.prod(a.shape[kept:]))
         return rows if first is None else np.concatenate([np.broadcast_to(one, (len(rows), 1)), rows], axis=1)
 
     def block(x: Array, y: Array | None, mask: Array | None, means: Array | None, outs: tuple[Array, ...]) -> None:
         reduced, size = len(axes), x.size
         if not is_direct:
             reduced = 1
-            x, y = copied(x, dtype, conjugated[0]), copied(y, dtype, conjugated[1])
+            x, y = read(x, y)
             x, y, mask = as_rows(x, first), as_rows(y, None), as_rows(mask, True)
         shape = (*x.shape[:x.ndim - reduced], *(1,) * reduced, *more)
         results = tuple(np.empty(shape, o.dtype) for o in outs)
@@ -199,7 +211,7 @@ def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, conjug
         if first is not None:
             feed(first, None)
         for at in chunks(x, 8 * most if is_direct else most):
-            a, b = copied(x[at], dtype, conjugated[0]), copied(None if y is None else y[at], dtype, conjugated[1])
+            a, b = read(x[at], None if y is None else y[at])
             if mask is not None:
                 a, b = a[mask[at]], None if b is None else b[mask[at]]
             feed(a, b)
@@ -346,24 +358,20 @@ class Host(Backend):
             arrays[0][...] = last.reshape(arrays[0].shape)
             return arrays
         is_direct = t.is_direct and initial is None and (y is None or y.is_direct) and x.ndim + (way != "") <= MOST_DIMS
-        if y is not None and other is not None and not is_direct:
-            if t.type == "f64" and not {x.dtype.char, other.dtype.char}.isdisjoint("lLqQ"):
-                x, other = _exact_pair(x, other)
-            elif way:
-                for a in (x, other):
-                    if not holds_all(a, DTYPE[t.type]):
-                        cast_exactly(a, DTYPE[t.type])  # which raises
         if is_direct and t.type == "bool" and any([op not in TRUTHS for op, _ in what]):
             is_direct = not has_other_bytes(x)
         outs = arrays if way in ("", "two") else tuple(pairs(a) if of_parts else a[..., None] for a in arrays)
-        conjugated = (False, False) if is_direct else (t.is_conjugated, y is not None and y.is_conjugated)
-        if not is_direct and initial is None and x.ndim + (way != "") <= MOST_DIMS and x.size * DTYPE[t.type].itemsize <= BLOCK:
-            x, other = copied(x, DTYPE[t.type], conjugated[0]), copied(other, DTYPE[t.type], conjugated[1])
-            is_direct, conjugated = True, (False, False)
         if is_direct and not (call.progress and x.size > _BETWEEN_REPORTS):
             _along(p, x, other, mask, axes, outs, call.device, way, is_swapped, call.means)
+            return arrays
+        for a in (x, other) if way and other is not None and not is_direct else ():
+            if not holds_all(a, DTYPE[t.type]):
+                cast_exactly(a, DTYPE[t.type])  # which raises
+        read = functools.partial(_copies, t, y)
+        if not is_direct and initial is None and x.ndim + (way != "") <= MOST_DIMS and x.size * DTYPE[t.type].itemsize <= BLOCK:
+            _along(p, *read(x, other), mask, axes, outs, call.device, way, is_swapped, call.means)
         else:
-            _by_blocks(p, t, call, (x, other, mask), conjugated, initial, way, is_swapped, is_direct, outs)
+            _by_blocks(p, t, call, (x, other, mask), read, initial, way, is_swapped, is_direct, outs)
         return arrays
 
     def one(self, p: _core.Problem, t: Operand, call: Call, *, y: Operand | None = None, initial: Any = None) -> Any:
@@ -462,7 +470,8 @@ class Host(Backend):
         """The values of segments along an axis: `places` is where they begin, or how many of one length they are."""
 
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
-            return not t.is_direct and _segments_by_blocks(p, t._replace(array=row), places, out, call.device)
+            lies = t.is_direct and (row.nbytes <= BLOCK or row.flags.c_contiguous)
+            return not lies and _segments_by_blocks(p, t._replace(array=row), places, out, call.device)
 
         def counts() -> Array:
             return np.full(count, t.shape[axis] // count) if isinstance(places, int) else np.diff(places)
@@ -502,7 +511,7 @@ class Host(Backend):
         def by_blocks(p: _core.Problem, row: Array, out: tuple[Array, ...]) -> bool:
             lies = is_in_order(row) and is_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
             orders = any(name in ("argmin", "argmax") for name, _ in values_of(p))  # (a call for all elements sorts them for these)
-            if is_sorted or count > _FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
+            if is_sorted or count > FEW_GROUPS or row.nbytes <= BLOCK or (lies and not orders):
                 return False
             groups = _core.Groups(p, count)
             try:

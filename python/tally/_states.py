@@ -12,7 +12,7 @@ import numpy as np
 from . import _core, _gpu
 from ._arguments import NO_IDENTITY, kind_of, name_of, real
 from ._arrays import DTYPE, FLOATS, PART, Operand, as_host_array, check_labels, holds_all, wrap_numpy
-from ._host import BLOCK, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
+from ._host import BLOCK, FEW_GROUPS, HOST, check_empty, chunks, contiguous, groups_by_blocks, in_order, is_in_order, shown, store
 from ._operators import Operator
 from ._parts import check_one, gather, names_of, problem_of
 
@@ -328,8 +328,7 @@ class Groups(_Known):
         if t.labelled is not None:
             for beside in filter(None, (t_ids, chosen)):
                 check_labels(t, beside)
-        lies = t.array.dtype == dtype and is_in_order(t.array) and is_in_order(numbers)
-        if not lies and t.array.nbytes + numbers.nbytes > BLOCK and not self._is_over_tree():
+        if t.array.nbytes > BLOCK and self._count <= FEW_GROUPS and not self._is_over_tree():
             part = _core.Groups(self._known.problem, self._count)  # so that all of it is fed, or nothing
             groups_by_blocks(part, t.array, self._kind, mask, ("groups", numbers, *more), device)
             self._known.merge(part)

@@ -325,6 +325,15 @@ def test_products_of_both_kinds_of_integers(pairs):
     assert tally.dot(x, y) == tally.dot(y, x) == rounded(sum(Fraction(a * b) for a, b in pairs), "f8")
 
 
+@pytest.mark.parametrize("kinds", ["i8 f8", "f8 u8", "i8 u8"])
+def test_products_by_blocks(rng, monkeypatch, kinds):
+    x, y = (rng.integers(2**62, 2**63, (3, 5000)).astype("i8").view(k) if k != "f8" else rng.standard_normal((3, 5000)) for k in kinds.split())
+    want = tally.vecdot(x, y)
+    monkeypatch.setattr(tally._host, "BLOCK", 1 << 10)
+    assert np.array_equal(tally.vecdot(x, y), want) and [tally.dot(a, b) for a, b in zip(x, y)] == want.tolist()
+    assert np.array_equal(tally.dot(x[:, :9].copy(), y[:, :9].T), [[tally.dot(a[:9], b[:9]) for b in y] for a in x])
+
+
 def test_products_with_infinities():
     wide = 2**53 + 1
     assert tally.dot([wide, -wide], [math.inf, 1.0]) == math.inf and tally.dot([wide, -wide], [1.0, math.inf]) == -math.inf

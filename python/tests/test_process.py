@@ -317,11 +317,13 @@ def test_extra_memory():
              "tally.segment('sum', x.reshape(-1)[::-1], 512)", "tally.norm(x.view('>c16'))",
              "tally.group('sum', x.reshape(-1)[::-1], j)", "tally.any(x.view('c16'), axis=0)", "tally.sum(wide, axis=0, out=out)",
              "tally.var(wide, axis=0, out=out)", "tally.argmax(wide, axis=0, out=out.view('i8'))", "tally.mean(wide, axis=0, out=out4)",
-             "tally.reduce('sum', wide, axis=0, out=out)", "x + 1"]
+             "tally.reduce('sum', wide, axis=0, out=out)", "tally.segment('max', x.reshape(-1)[::-1], [0, 1 << 22, 1 << 23])",
+             "tally.dot(x.reshape(-1), big)", "tally.vecdot(big.reshape(x.shape), x)", "tally.Groups('sum', 7).update(x.reshape(-1), j)",
+             "tally.Groups('max', 7).update(x.reshape(-1)[::-1], j)", "tally.norm(big, np.inf)", "x + 1"]
     done = python(f"""
         import numpy as np, tally
         x, m, i = np.ones((2048, 4096)), np.ones((2048, 4096), bool), np.arange(4096) % 7
-        j = np.zeros(1 << 23, "u1")
+        j, big = np.zeros(1 << 23, "u1"), np.full(1 << 23, 2**53 + 1)
         wide, out, out4 = np.ones((2, 1 << 22)), np.ones(1 << 22), np.ones(1 << 22, "f4")
         tally.sum(np.ones((600, 600)), axis=0), tally.sum(np.ones(1 << 21)), tally.sum(np.ones(9, '>f8'), initial=2.0)
         def megabytes(name):

@@ -134,7 +134,7 @@ for array in (many, many[::-1], many.reshape(2, -1).T):
     while not seen:
         s.update(array)
     assert s.value() == 5 and s.count % array.size == 5 and seen.pop() == 5
-g = tally.Groups("sum", 2, "i1")
+g = tally.Groups("sum", 2000, "i1")  # of fewer, blocks are fed and then merged
 def fails(*_):
     for call in (g.value, lambda: g.update(np.ones(5, "i1"), [0] * 5), lambda: bytes(g), lambda: g.__iadd__(g)):
         try:
@@ -146,7 +146,7 @@ signal.signal(signal.SIGALRM, fails)
 signal.setitimer(signal.ITIMER_REAL, 0.02)
 while not seen:
     g.update(many, many)
-assert seen == [True] * 4 and g.value().tolist() == [0, 0]
+assert seen == [True] * 4 and not g.value().any()
 """], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
 
