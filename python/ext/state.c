@@ -13,10 +13,7 @@ struct state_object {
     tally_state *state;   /* of a State; else NULL */
     tally_groups *groups; /* of a Groups; else NULL */
     size_t count;         /* how many groups there are */
-    uint64_t changes,
-        origin; /* how often a State has changed; of a copy: the original's changes then */
-    unsigned long
-        feeder; /* the thread that feeds a Groups, whose signal handlers may run meanwhile; or 0 */
+    unsigned long feeder; /* the thread that feeds a Groups; or 0 */
 };
 
 /* Takes a state's lock. A thread that waits for it releases the interpreter's lock, which the holder may need to
@@ -125,7 +122,6 @@ static PyObject *with_other(PyObject *object, PyObject *other, int is_subtracted
     struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
     if (!right || !can_lock(self) || !can_lock(right)) return NULL;
     lock_both(self, right);
-    self->changes++;
     const tally_status s = is_subtracted  ? tally_state_subtract(self->state, right->state)
                            : self->groups ? tally_groups_merge(self->groups, right->groups)
                                           : tally_state_merge(self->state, right->state);
@@ -190,7 +186,6 @@ static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     work_begin(&work, x.n * x.itemsize);
     tally_status s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
     s = work_end(&work, s);
-    self->changes++;
     unlock(self);
     view_release(&x);
     view_release(&y);
@@ -230,7 +225,6 @@ static PyObject *state_begin_at(PyObject *object, PyObject *first) {
     const unsigned long long at = PyLong_AsUnsignedLongLong(first);
     if (PyErr_Occurred()) return NULL;
     lock(self);
-    self->changes++;
     const tally_status s = tally_state_begin_at(self->state, at);
     unlock(self);
     return done(s);
@@ -292,37 +286,6 @@ static PyObject *state_from_words(PyObject *object, PyObject *words) {
     return PyErr_Occurred() ? NULL : done(s);
 }
 
-static PyObject *state_copy(PyObject *object, PyObject *unused) {
-    struct state_object *self = (struct state_object *)object;
-    struct state_object *copy = make(Py_TYPE(object), self->problem);
-    (void)unused;
-    if (!copy) return NULL;
-    lock(self);
-    const tally_status s = tally_state_copy(self->state, &copy->state);
-    copy->origin = self->changes;
-    unlock(self);
-    if (s == TALLY_OK) return (PyObject *)copy;
-    Py_DECREF(copy);
-    return core_raise(s);
-}
-
-/* replace(copy): becomes what a copy of this state has become, which this thread alone knows. Returns False, and does
- * nothing, if this state has changed since it was copied. */
-static PyObject *state_replace(PyObject *object, PyObject *by) {
-    struct state_object *self = (struct state_object *)object, *copy = other_of(object, by);
-    if (!copy) return NULL;
-    lock(self);
-    const int is_same = copy->origin == self->changes;
-    if (is_same) {
-        tally_state *old = self->state;
-        self->state = copy->state;
-        copy->state = old;
-        self->changes++;
-    }
-    unlock(self);
-    return PyBool_FromLong(is_same);
-}
-
 static PyMethodDef state_methods[] = {
     {"feed", state_feed, METH_VARARGS, "feed(x, y, device)"},
     {"feed_resident", state_feed_resident, METH_VARARGS,
@@ -337,8 +300,6 @@ static PyMethodDef state_methods[] = {
     {"save", object_save, METH_NOARGS, "save(): bytes"},
     {"words", state_words, METH_NOARGS, "words(): bytes of int64"},
     {"from_words", state_from_words, METH_O, "from_words(words)"},
-    {"copy", state_copy, METH_NOARGS, "copy()"},
-    {"replace", state_replace, METH_O, "replace(copy): whether it could"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import operator
 import os
+import struct
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -35,6 +36,11 @@ def _feed_blocks(state: _core.State, x: np.ndarray[Any, Any], y: Any, dtype: np.
     """Feeds elements, or pairs of them, that the engine cannot read where they lie: copies of blocks."""
     for at in chunks(x, BLOCK // dtype.itemsize):
         state.feed(contiguous(x[at], dtype), None if y is None else contiguous(y[at], dtype), device)
+
+
+def _end(state: _core.State) -> int:
+    """The index behind a state's last element: docs/states.md says where its bytes have their number and the first index."""
+    return sum(struct.unpack_from("<2Q", state.save(), 32))
 
 
 def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> Any:
@@ -147,15 +153,16 @@ class State(_Known):
     def _add(self, feed: Callable[..., None], *more: Any) -> State:
         """Adds what feed(state, *more) feeds: all of it or nothing. Other threads and signal handlers may use this state meanwhile."""
         known = self._known
-        while self._is_over_tree():  # elements have places: those that others have added come first
-            part = known.copy()
+        while True:
+            part, end = _core.State(known.problem), _end(known) if self._is_over_tree() else 0
+            part.begin_at(end)
             feed(part, *more)
-            if known.replace(part):
+            try:
+                known.merge(part)
                 return self
-        part = _core.State(known.problem)
-        feed(part, *more)
-        known.merge(part)
-        return self
+            except ValueError:
+                if not self._is_over_tree() or end == _end(known):  # else others have added elements there, and these come behind them
+                    raise
 
     def value(self) -> Any:
         """The value, as the function of that name gives it; several values as a tuple. Of no elements there is no least or
@@ -214,16 +221,7 @@ class State(_Known):
 
     def copy(self) -> State:
         """Another state that knows the same."""
-        result = object.__new__(State)
-        for name in (*_Known.__slots__, "_fast"):
-            setattr(result, name, getattr(self, name))
-        result._known = self._known.copy()
-        return result
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: Any) -> State:
-        return self.copy()
+        return copy.copy(self)
 
     def words(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The wire form: words that plain integer addition combines, over an MPI_SUM or ncclSum. Empty where there is
