@@ -122,19 +122,12 @@ def as_reals(way: str, arrays: Layouts, axes: tuple[int, ...], is_swapped: bool 
     return (x, y, mask), axes
 
 
-def _labels(x: Any) -> list[tuple[Any, Any]]:
-    """The name and the index of each dimension of an object of pandas or xarray; None where it has none."""
-    if _library(x) == "xarray":
-        return [(d, getattr(x, "indexes", {}).get(d)) for d in x.dims]
-    return [(None, x.index), (None, x.columns)] if x.ndim == 2 else [(None, x.index)]
-
-
 def check_labels(a: Operand, b: Operand, *axes: tuple[int, int]) -> None:
-    """Refuses arrays whose labels differ along axes of both, by default the last ones and those before. (Other lengths are another
-    error.)"""
+    """Refuses arrays of pandas or xarray whose labels differ along axes of both, by default the last ones and those before."""
     if a.labelled is None or b.labelled is None:
         return
-    left, right = _labels(a.labelled), _labels(b.labelled)
+    left, right = ([(d, getattr(x, "indexes", {}).get(d)) for d in x.dims] if _library(x) == "xarray" else
+                   [(None, x.index), (None, x.columns)] if x.ndim == 2 else [(None, x.index)] for x in (a.labelled, b.labelled))
     for i, j in axes or [(-d, -d) for d in range(1, 1 + min(len(left), len(right)))]:
         (name, index), (other_name, other) = left[i], right[j]
         differ = None not in (name, other_name) and name != other_name
@@ -445,12 +438,10 @@ def _from_scipy(x: Any) -> Operand:
 
 def _from_polars(x: Any) -> Operand:
     """A column of polars, without a copy if it is one piece."""
-    if hasattr(x, "collect"):
-        raise TypeError(f"a {type(x).__name__} of polars is not computed yet: x.collect() first")
-    if hasattr(x, "columns"):
-        raise TypeError(f"a {type(x).__name__} of polars is a table: give a column, such as x['a'], or x.to_numpy()")
-    if not hasattr(x, "rechunk"):
-        raise TypeError(f"a {type(x).__name__} of polars is no column")
+    why = "is not computed yet: x.collect() first" if hasattr(x, "collect") else \
+        "is a table: give a column, such as x['a'], or x.to_numpy()" if hasattr(x, "columns") else "is no column"
+    if not why.endswith("column") or not hasattr(x, "rechunk"):
+        raise TypeError(f"a {type(x).__name__} of polars {why}")
     return from_numpy(_arrow.from_stream(x.rechunk()))
 
 

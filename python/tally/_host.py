@@ -122,9 +122,6 @@ def _full(shape: tuple[int, ...], value: Any) -> Array:
 # ---- Elements that the engine cannot read where they lie -------------------------------------------------------------
 
 
-_Read = Callable[[Array, Array | None], tuple[Any, Any]]
-
-
 def _copies(t: Operand, u: Operand | None, x: Array, y: Array | None) -> tuple[Any, Any]:
     """Returns copies of parts of t's and u's elements that the engine can read. 64-bit integers among float64 become pairs of these."""
     if t.type == "f64" and y is not None and not {x.dtype.char, y.dtype.char}.isdisjoint("lLqQ"):
@@ -166,8 +163,8 @@ def _along(p: _core.Problem, x: Array, y: Array | None, mask: Array | None, axes
         p.shaped(x, y, mask, bits_of(axes), parts, outs, device)
 
 
-def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, read: _Read, initial: Any, way: str, is_swapped: bool,
-               is_direct: bool, outs: tuple[Array, ...]) -> None:
+def _by_blocks(p: _core.Problem, t: Operand, call: Call, arrays: Layouts, read: Callable[..., Any], initial: Any, way: str,
+               is_swapped: bool, is_direct: bool, outs: tuple[Array, ...]) -> None:
     """Reduces block by block. A block has rows, each of the elements of one result; a longer row is fed to a state. `is_direct`:
     the engine reads blocks where they lie, so they are larger, and views; else read(x, y) makes copies that it can read. `outs`
     have one dimension more for pairs."""

@@ -38,11 +38,6 @@ def _feed_blocks(state: _core.State, x: np.ndarray[Any, Any], y: Any, dtype: np.
         state.feed(contiguous(x[at], dtype), None if y is None else contiguous(y[at], dtype), device)
 
 
-def _end(state: _core.State) -> int:
-    """The index behind a state's last element: docs/states.md says where its bytes have their number and the first index."""
-    return sum(struct.unpack_from("<2Q", state.save(), 32))
-
-
 def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> Any:
     """Values of a state, with the dtypes that they have in Python."""
     numbers = []
@@ -153,15 +148,19 @@ class State(_Known):
     def _add(self, feed: Callable[..., None], *more: Any) -> State:
         """Adds what feed(state, *more) feeds: all of it or nothing. Other threads and signal handlers may use this state meanwhile."""
         known = self._known
+
+        def end() -> int:  # over the tree: the number of elements and the first one's index, which the saved bytes have at 32
+            return sum(struct.unpack_from("<2Q", known.save(), 32)) if self._is_over_tree() else 0
+
         while True:
-            part, end = _core.State(known.problem), _end(known) if self._is_over_tree() else 0
-            part.begin_at(end)
+            part, place = _core.State(known.problem), end()
+            part.begin_at(place)
             feed(part, *more)
             try:
                 known.merge(part)
                 return self
             except ValueError:
-                if not self._is_over_tree() or end == _end(known):  # else others have added elements there, and these come behind them
+                if place == end():  # else others have added elements there, and these come behind them
                     raise
 
     def value(self) -> Any:
