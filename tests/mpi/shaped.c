@@ -329,6 +329,40 @@ static void faults(void) {
     }
 }
 
+/* A sum that does not fit is 0, and an error; all other values of its result are written. */
+static void one_that_does_not_fit(void) {
+    const uint64_t row[] = {rank == 0 ? UINT64_MAX : 5, 7};
+    const size_t length[] = {1, 2};
+    const tally_problem p = {
+        .op = TALLY_SUM, .type = TALLY_U64, .also = {TALLY_MAX, TALLY_ARGMAX, TALLY_COUNT}};
+    const tally_shape shape = {.cut = TALLY_AXES, .dims = 2, .length = length, .axes = 1};
+    uint64_t out[4][2], n = (uint64_t)ranks;
+    void *at[] = {out[0], out[1], out[2], out[3]};
+    const tally_status s =
+        tally_mpi_allreduce_shaped(NULL, &p, &shape, row, NULL, at, MPI_COMM_WORLD);
+    const uint64_t want[4][2] = {
+        {ranks > 1 ? 0 : UINT64_MAX, 7 * n}, {UINT64_MAX, 7}, {0, 0}, {n, n}};
+    if (s == (ranks > 1 ? TALLY_ERANGE : TALLY_OK) && memcmp(out, want, sizeof want) == 0) return;
+    wrong = 1;
+    fprintf(stderr, "a sum that does not fit: %d\n", s);
+}
+
+/* The last rank has no elements, and no arrays. */
+static void no_elements_of_two_arrays(void) {
+    const int is_empty = rank == ranks - 1;
+    const size_t length[] = {is_empty ? 0 : 1, 2};
+    const tally_problem p = {.op = TALLY_DOT, .type = TALLY_F64};
+    const tally_shape shape = {.cut = TALLY_AXES, .dims = 2, .length = length, .axes = 1};
+    const double three[] = {3, 4};
+    double out[2];
+    void *at[] = {out};
+    const tally_status s = tally_mpi_allreduce_shaped(NULL, &p, &shape, is_empty ? NULL : three,
+                                                      is_empty ? NULL : three, at, MPI_COMM_WORLD);
+    if (s == TALLY_OK && out[0] == 9 * (ranks - 1) && out[1] == 16 * (ranks - 1)) return;
+    wrong = 1;
+    fprintf(stderr, "dot of no elements: %d, %s\n", s, tally_mpi_error());
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -347,6 +381,8 @@ int main(int argc, char **argv) {
         groups_along(i);
     }
     faults();
+    one_that_does_not_fit();
+    no_elements_of_two_arrays();
     int all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0) puts(all ? "wrong" : "right");
