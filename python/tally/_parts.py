@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,17 @@ def problem_of(op: Any, kind: str, out: str | None = None, fast: bool = False, d
     return problem(names_of(op), kind, out, fast, ddof)
 
 
+@functools.lru_cache(maxsize=256)
+def _names_in(text: str) -> tuple[str, ...]:
+    return tuple(_NAMES.get(name, name) for name in text.split(","))
+
+
 def names_of(op: Any) -> tuple[str, ...]:
     if isinstance(op, str):
-        op = op.split(",")
-    if not isinstance(op, (tuple, list)):
+        return _names_in(op)
+    if not isinstance(op, (tuple, list)) or any(not isinstance(name, str) for name in op):
         raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
-    names: tuple[Any, ...] = tuple(_NAMES.get(name, name) for name in op)
-    if any(not isinstance(name, str) for name in names):
-        raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
-    return names
+    return _names_in(",".join(op))
 
 
 def gather(op: Any, *values: Any) -> Any:
@@ -66,13 +68,14 @@ def check_one(op: Any) -> Any:
 
 def _asked(op: Any, t: Any, kind: str | None, ddof: Any, fast: bool = False) -> tuple[Any, _core.Problem, str | None]:
     """Returns an array as what is reduced, the problem, and the integer type that results are converted to. `kind`: of dtype= or out=."""
-    rounded, wanted = rounded_to(_label(check_one(op)), t.type, kind)
+    check_one(op)
+    rounded, wanted = (None, None) if kind is None else rounded_to(_label(op), t.type, kind)
     if rounded is not None and _label(op) in CONVERTED:
         t, rounded = t.as_type(rounded), None
     return t, problem_of(op, t.type, rounded, fast, real("ddof=", ddof)), wanted
 
 
-@partial(accept_others, name="reduce")
+@functools.partial(accept_others, name="reduce")
 def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False, where: Any = None, ddof: float = 0, fast: bool = False, device: str | None = None, progress: bool = False) -> Any:
     """Reduces by an operator's name, by several, or by an Operator.
 
@@ -97,8 +100,11 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     check_keepdims(keepdims)
     if t.type in PART:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
-    out, out_kind = (None, None) if out is None else backend.check_out(out, t)
-    t, p, wanted = _asked(op, t, result_kind(_label(op), dtype, out_kind, t.type), ddof, fast)
+    kind = None
+    if dtype is not None or out is not None:
+        out, out_kind = backend.check_out(out, t)
+        kind = result_kind(_label(op), dtype, out_kind, t.type)
+    t, p, wanted = _asked(op, t, kind, ddof, fast)
     what = values_of(p)
     if where is not None and any(name in ("argmin", "argmax") for name, _ in what):
         raise TypeError("argmin and argmax take no where=")

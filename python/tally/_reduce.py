@@ -21,7 +21,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._arguments import CONVERTED, NUMBERS, OF_TWO, Call, axes_of, check_extreme, check_initial, check_operator, \
+from ._arguments import CONVERTED, NUMBERS, OF_TWO, AxisError, Call, axes_of, check_extreme, check_initial, check_operator, \
     complex_initial, has_too_few, name_of, problem, result_kind, rounded_to, with_initial
 from ._arrays import DTYPE, PART, Operand, as_host_array, check_labels, type_of, wrap_numpy
 from ._gpu import as_gpu_array, is_on_gpu
@@ -214,10 +214,11 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
 def vecdot(a: Any, b: Any, axis: Any, dtype: Any, device: str | None) -> Any:
     """Dot products of vectors along an axis of two arrays."""
     left, right = _pair(a, b, device)
-    axis = operator.index(axis)
-    if () in (left.shape, right.shape):
+    axis, dims = operator.index(axis), min(len(left.shape), len(right.shape))
+    if dims == 0:
         raise ValueError("tally.vecdot wants vectors, not numbers")
-    axes_of(axis, len(left.shape)), axes_of(axis, len(right.shape))
+    if not -dims <= axis < dims:
+        raise AxisError(axis, dims)
     if left.shape[axis] != right.shape[axis]:
         raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
     check_labels(left, right, (axis, axis))
