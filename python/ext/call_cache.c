@@ -245,20 +245,12 @@ static void hold(const struct entry *e, void (*change)(PyObject *)) {
     change(e->refill);
 }
 
-static void retain(const struct entry *e) {
-    hold(e, Py_IncRef);
-}
-
-static void release(const struct entry *e) {
-    hold(e, Py_DecRef);
-}
-
 /* Puts an entry, which is free if its hash is 0, in another's place. */
 static void replace(struct entry *e, const struct entry *by) {
     const struct entry old = *e;
-    if (by->hash) retain(by);
+    if (by->hash) hold(by, Py_IncRef);
     *e = *by;
-    if (old.hash) release(&old);
+    if (old.hash) hold(&old, Py_DecRef);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -345,9 +337,9 @@ PyObject *core_call_again(struct core *core, enum core_function f, PyObject *con
     const struct entry *found = find(core->calls, &key, hash_of(&key));
     if (!found) return NULL;
     struct entry e = *found; /* Python code may replace the entry meanwhile */
-    retain(&e);
+    hold(&e, Py_IncRef);
     if (can_launch(core, &e, arguments)) result = launch(core->calls, &e, address);
-    release(&e);
+    hold(&e, Py_DecRef);
     return result;
 }
 

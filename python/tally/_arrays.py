@@ -242,7 +242,7 @@ def _capsule(x: Any) -> Any:
         return x.__dlpack__()
 
 
-def _check_narrowed(number: np.ndarray[Any, Any], there: np.ndarray[Any, Any], library: str) -> None:
+def check_narrowed(number: np.ndarray[Any, Any], there: np.ndarray[Any, Any], library: str) -> None:
     """Refuses results that a library has silently converted to a narrower type: other integers, and floats rounded once more."""
     if there.dtype == number.dtype or number.dtype.kind in "iu" and np.array_equal(there, number):
         return
@@ -270,7 +270,7 @@ def from_dlpack(x: Any) -> Operand:
             number = np.asarray(wrap_numpy(np.asarray(result), kind))
             there = namespace.asarray(number)
             if str(getattr(there, "dtype", number.dtype)).rpartition(".")[2] != number.dtype.name:
-                _check_narrowed(number, np.asarray(there), namespace.__name__.partition(".")[0])
+                check_narrowed(number, np.asarray(there), namespace.__name__.partition(".")[0])
             return there
     if tensor.is_bfloat():
         return Operand(array, "bf16", _is_direct(array), wrap)

@@ -20,8 +20,8 @@ import numpy as np
 from . import _core
 from ._arguments import CHOICES, KINDS, NO_IDENTITY, Call, complex_of, fill_element, name_of, problem, result_shape, \
     shown_type, values_of, way_of
-from ._arrays import DTYPE, FLOATS, PART, Layout, Operand, address_of, as_reals, beside_axis, check_torch, dask_array_of, dlpack_device, \
-    is_torch, layouts, wrap_numpy, writable
+from ._arrays import DTYPE, FLOATS, PART, Layout, Operand, address_of, as_reals, beside_axis, check_narrowed, check_torch, \
+    dask_array_of, dlpack_device, is_torch, layouts, wrap_numpy, writable
 from ._arrow import Memory
 from ._backend import Backend, products
 from ._checks import RESULT, check_elements, check_fits, check_statuses, checked, pending
@@ -102,21 +102,27 @@ def call_by_dlpack(call: Callable[..., Any], arguments: tuple[Any, ...], more: d
     import jax  # type: ignore[import-not-found, unused-ignore]
     name = "torch" if "torch" in sys.modules or not _is_here("cupy") else "cupy"
     try:
-        module = getattr(_backend(name), name)
+        backend, module = _backend(name), getattr(_backend(name), name)
     except ImportError:
         raise NotImplementedError("arrays of JAX on a GPU are reduced through CuPy or PyTorch, and neither is here") from None
 
     def over(a: Any) -> Any:
         return module.from_dlpack(a) if _is_jax(a) else a
 
+    def back(a: Any) -> Any:
+        there, dtype = jax.dlpack.from_dlpack(a), backend.name(a)
+        if str(getattr(there, "dtype", dtype)) != dtype:
+            check_narrowed(np.frombuffer(backend.to_host(a), dtype).reshape(tuple(a.shape)), np.asarray(there), "jax")
+        return there
+
     if more.get("out") is not None:
         raise TypeError("JAX's arrays are never written: leave out= alone")
     with checked():
         result = call(*(over(a) for a in arguments), **{k: over(v) for k, v in more.items()})
     if isinstance(result, tuple):
-        values = map(jax.dlpack.from_dlpack, result)
+        values = map(back, result)
         return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
-    return jax.dlpack.from_dlpack(result)
+    return back(result)
 
 
 def _is_here(name: str) -> bool:

@@ -69,18 +69,18 @@ class _Known:
     def _label(self) -> str:
         return repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
 
-    def __iadd__(self, other: Any) -> Self:
+    def _with(self, result: Self, other: Any, change: str) -> Self:
+        """Returns one of these, changed by another's states: merged, or subtracted."""
         if not isinstance(other, type(self)):
-            return NotImplemented
-        self._known.merge(other._known)
-        return self
+            return NotImplemented  # type: ignore[no-any-return]
+        getattr(result._known, change)(other._known)
+        return result
+
+    def __iadd__(self, other: Any) -> Self:
+        return self._with(self, other, "merge")
 
     def __add__(self, other: Any) -> Self:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        result = copy.copy(self)
-        result += other
-        return result
+        return self._with(copy.copy(self), other, "merge")
 
     def __bytes__(self) -> bytes:
         saved: bytes = self._known.save()
@@ -195,18 +195,11 @@ class State(_Known):
         self._known.begin_at(first)
         return self
 
-    def __isub__(self, other: State) -> State:
-        if not isinstance(other, State):
-            return NotImplemented
-        self._known.subtract(other._known)
-        return self
+    def __isub__(self, other: Any) -> State:
+        return self._with(self, other, "subtract")
 
-    def __sub__(self, other: State) -> State:
-        if not isinstance(other, State):
-            return NotImplemented
-        result = self.copy()
-        result -= other
-        return result
+    def __sub__(self, other: Any) -> State:
+        return self._with(copy.copy(self), other, "subtract")
 
     def negate(self) -> State:
         """Makes it the state of the negated elements: for sum, mean and dot. Returns the state."""

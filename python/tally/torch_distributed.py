@@ -18,9 +18,9 @@ import torch  # type: ignore[import-not-found, unused-ignore]
 import torch.distributed as dist  # type: ignore[import-not-found, unused-ignore]
 
 from . import _core, _peers
+from ._arguments import kind_of
 from ._states import State
 
-_KINDS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _WORDS = {"i32": torch.int32, "i64": torch.int64}
 _ROW = 512  # words of a spare row
 _PART = 16  # one spare row for so many times 512 elements, and ...
@@ -36,8 +36,8 @@ def all_reduce(tensor: Any, *, group: Any = None, divisor: int = 1, messages: bo
     Elsewhere, or with `messages`, there are two messages: 12 bytes for 512 elements, and an int64 for each f32 (an int32 for
     each f16 and bf16 of up to 16 ranks); and a third where a sixteenth of neighbouring elements lie too far apart for that.
     """
-    kind = _KINDS.get(str(tensor.dtype).removeprefix("torch."))
-    if kind is None:
+    kind = kind_of(tensor.dtype)
+    if kind not in ("f32", "f16", "bf16"):
         raise TypeError(f"a tensor of {tensor.dtype}: exact sums over ranks are of float32, float16 and bfloat16")
     if divisor < 1:
         raise ValueError(f"divisor={divisor} is not positive")

@@ -657,10 +657,7 @@ def test_arrays_of_jax_go_by_dlpack(gpu, rng, monkeypatch):
         def __init__(self, array):
             self.array = array
 
-        shape = property(lambda self: self.array.shape)
-
-        def __dlpack_device__(self):
-            return 2, 0
+        shape, __dlpack_device__ = property(lambda self: self.array.shape), lambda self: (2, 0)
 
     Held.__module__ = "jaxlib._jax"
     monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(dlpack=types.SimpleNamespace(from_dlpack=Held)))
@@ -687,6 +684,10 @@ def test_arrays_of_jax_go_by_dlpack(gpu, rng, monkeypatch):
         tally.sum(there, out=there)
     with pytest.raises(OverflowError, match="does not fit i64"):
         tally.sum(Held(gpu.there(np.full(4, 2**62))))
+    Held.dtype, Held.__array__ = "int32", lambda self, *_, **__: self.array.host().astype("i4")  # JAX without 64 bits
+    assert tally.sum(there_ids).array.host() == ids.sum()
+    with pytest.raises(OverflowError, match="int32, which jax makes"):
+        tally.sum(Held(gpu.there(np.full(4, 2**40))))
 
 
 # ---- What only a device can show -------------------------------------------------------------------------------------
