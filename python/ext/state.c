@@ -88,7 +88,8 @@ static struct state_object *other_of(PyObject *object, PyObject *other) {
     return NULL;
 }
 
-/* Makes a State, or a Groups with `count` groups: of no elements if `saved` is NULL, else from these saved bytes. */
+/* Makes a State, or a Groups with `count` groups: of no elements if `saved` is NULL, else from these saved bytes; or a State as a copy of
+ * another one. */
 static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *saved, int is_groups,
                             size_t count) {
     PyObject *module = PyType_GetModule(type);
@@ -101,7 +102,12 @@ static PyObject *object_new(PyTypeObject *type, PyObject *problem, PyObject *sav
     if (!saved)
         s = is_groups ? tally_groups_create(&p->problem, count, &self->groups)
                       : tally_state_create(&p->problem, &self->state);
-    else if (saved == Py_None)
+    else if (!is_groups && Py_TYPE(saved) == type) {
+        struct state_object *other = (struct state_object *)saved;
+        lock(other);
+        s = tally_state_copy(other->state, &self->state);
+        unlock(other);
+    } else if (saved == Py_None)
         PyErr_SetString(PyExc_TypeError,
                         "None is no saved state: give what bytes() has made of one");
     else if (view_get(saved, 0, &v) == 0) {
@@ -173,7 +179,10 @@ static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *na
     return object_new(type, problem, saved, 0, 0);
 }
 
-/* feed(x, y, device): if other threads know the state, of less than WORTH_RELEASING bytes */
+/* Bytes of a feed on the CPU that takes no longer than some milliseconds, so that signals wait for its end. */
+#define SHORT_FEED ((size_t)1 << 20)
+
+/* feed(x, y, device): a state that other threads know is fed less than SHORT_FEED bytes, or WORTH_RELEASING on a device. */
 static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     struct state_object *self = (struct state_object *)object;
     PyObject *a, *b, *spec;
@@ -184,6 +193,7 @@ static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     if (!device || core_pair(self->problem, a, b, &x, &y) < 0) return NULL;
     lock(self);
     work_begin(&work, x.n * x.itemsize);
+    if (spec == Py_None && x.n * x.itemsize < SHORT_FEED) tally_stop_when(NULL, NULL);
     tally_status s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
     s = work_end(&work, s);
     unlock(self);

@@ -21,13 +21,13 @@ from ._parts import check_one, gather, names_of, problem_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_AT_ONCE = 1 << 15  # bytes: fewer are fed under the state's lock, during which the extension lets no signal handler run
+#: Bytes on the CPU, and on other devices: fewer are fed under the state's lock, and the extension lets no signal handler run meanwhile.
+_SHORT, _SHORT_THERE = 1 << 20, 1 << 15
 
 
 def _elements(t: Operand, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
-    if t.type in PART or "bf16" in (t.type, kind) and t.type != kind or \
-            t.type != kind and not holds_all(t.array, DTYPE[kind]):
+    if t.type != kind and (t.type in PART or "bf16" in (t.type, kind) or not holds_all(t.array, DTYPE[kind])):
         raise TypeError(f"a state of {name_of(kind)} is not fed {name_of(t.type)} elements, which it cannot hold exactly")
     return DTYPE[kind]
 
@@ -138,12 +138,12 @@ class State(_Known):
             check_labels(t, u)
         array = t.array
         lies = array.dtype == dtype and is_in_order(array) and (other is None or (other.dtype == dtype and is_in_order(other)))
-        if not lies:
-            return self._add(_feed_blocks, array, other, dtype, device)
-        if array.nbytes >= _AT_ONCE:
-            return self._add(_core.State.feed, array, other, device)
-        self._known.feed(array, other, device)
-        return self
+        if array.size * dtype.itemsize < (_SHORT if device is None else _SHORT_THERE):
+            if not lies:
+                array, other = contiguous(array, dtype), None if other is None else contiguous(other, dtype)
+            self._known.feed(array, other, device)
+            return self
+        return self._add(_core.State.feed, array, other, device) if lies else self._add(_feed_blocks, array, other, dtype, device)
 
     def _add(self, feed: Callable[..., None], *more: Any) -> State:
         """Adds what feed(state, *more) feeds: all of it or nothing. Other threads and signal handlers may use this state meanwhile."""
@@ -213,7 +213,12 @@ class State(_Known):
 
     def copy(self) -> State:
         """Another state that knows the same."""
-        return copy.copy(self)
+        result = object.__new__(State)
+        result._op, result._kind, result._ddof, result._out, result._fast = self._op, self._kind, self._ddof, self._out, self._fast
+        result._known = _core.State(self._known.problem, self._known)
+        return result
+
+    __copy__ = copy
 
     def words(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The wire form: words that plain integer addition combines, over an MPI_SUM or ncclSum. Empty where there is
