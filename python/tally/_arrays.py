@@ -132,8 +132,8 @@ def check_labels(a: Operand, b: Operand, *axes: tuple[int, int]) -> None:
         (name, index), (other_name, other) = left[i], right[j]
         differ = None not in (name, other_name) and name != other_name
         if a.shape[i] == b.shape[j] and (differ or not (index is None or other is None or index.equals(other))):
-            raise ValueError("the arrays have other labels, and elements are paired by their places: align the arrays first, or give "
-                             "x.to_numpy()")
+            raise ValueError("the arrays have other labels, and elements are paired by their places: align the arrays first, or "
+                             "give x.to_numpy()")
 
 
 def beside_axis(mask: Layout | None, x: Layout, axis: int) -> Layout | None:
@@ -227,7 +227,7 @@ def check_torch(x: Any) -> None:
         raise TypeError(f"a {kind.__name__} is more than its numbers, and a result would lose what it carries, such as a mask: "
                         "give x.as_subclass(torch.Tensor), or its data")
     if x.requires_grad and torch.is_grad_enabled():
-        raise TypeError("a tensor that requires a gradient, which a result does not have: give x.detach(), or call under torch.no_grad()")
+        raise TypeError("a tensor that requires a gradient, which no result has: give x.detach(), or call under torch.no_grad()")
 
 
 def _capsule(x: Any) -> Any:
@@ -258,8 +258,8 @@ def from_dlpack(x: Any) -> Operand:
         tensor = _core.Tensor(_capsule(x))
         array = np.asarray(memoryview(tensor))  # type: ignore[call-overload, unused-ignore]
     except (BufferError, RuntimeError) as error:
-        raise TypeError(f"tally does not read this {type(x).__name__} of {getattr(x, 'dtype', 'unknown elements')}: convert it first "
-                        f"({str(error).splitlines()[0]})") from error
+        raise TypeError(f"tally does not read this {type(x).__name__} of {getattr(x, 'dtype', 'unknown elements')}: convert it "
+                        f"first ({str(error).splitlines()[0]})") from error
     wrap: Callable[[Any, str], Any] = wrap_numpy
     if is_torch(x):
         wrap = _wrap_torch
@@ -270,7 +270,7 @@ def from_dlpack(x: Any) -> Operand:
             number = np.asarray(wrap_numpy(np.asarray(result), kind))
             there = namespace.asarray(number)
             if str(getattr(there, "dtype", number.dtype)).rpartition(".")[2] != number.dtype.name:
-                check_narrowed(number, np.asarray(there), namespace.__name__.partition(".")[0])
+                check_narrowed(number, np.asarray(there), getattr(namespace, "__name__", "its library").partition(".")[0])
             return there
     if tensor.is_bfloat():
         return Operand(array, "bf16", _is_direct(array), wrap)
@@ -454,8 +454,8 @@ def _numbers_of(dtype: Any) -> np.dtype[Any] | None:
 def _from_pandas(x: Any) -> Operand:
     """A column, an index, an extension array or a frame of pandas."""
     if not hasattr(x, "isna"):
-        raise TypeError(f"a {type(x).__name__} of pandas is no array of numbers; tally.group(op, values, ids) reduces groups, of which "
-                        "pandas.factorize() makes ids")
+        raise TypeError(f"a {type(x).__name__} of pandas is no array of numbers; tally.group(op, values, ids) reduces groups, of "
+                        "which pandas.factorize() makes ids")
     is_frame = hasattr(x, "columns")
     dtypes = list(x.dtypes) if is_frame else [x.dtype]
     for d in dtypes:
@@ -474,7 +474,7 @@ def _from_pandas(x: Any) -> Operand:
     if any(not isinstance(d, np.dtype) for d in dtypes) and np.asarray(x.isna()).any():
         raise TypeError("the column has missing values: dropna() or fillna() first")
     array = x.to_numpy(dtype=np.result_type(*plain_types or [DTYPE["f64"]]))
-    if is_frame and array.dtype.kind == "f":
+    if is_frame and array.dtype.kind in "fc":
         for i, d in enumerate(plain_types):
             if d is not None and d.kind in "iu":
                 cast_exactly(x.iloc[:, i].to_numpy(dtype=d), array.dtype)

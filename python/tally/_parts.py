@@ -67,7 +67,7 @@ def check_one(op: Any) -> Any:
 
 
 def _asked(op: Any, t: Any, kind: str | None, ddof: Any, fast: bool = False) -> tuple[Any, _core.Problem, str | None]:
-    """Returns an array as what is reduced, the problem, and the integer type that results are converted to. `kind`: of dtype= or out=."""
+    """Returns an array as it is reduced, the problem, and the type that integer results become. `kind`: of dtype= or out=."""
     check_one(op)
     rounded, wanted = (None, None) if kind is None else rounded_to(_label(op), t.type, kind)
     if rounded is not None and _label(op) in CONVERTED:

@@ -21,7 +21,7 @@ from ._parts import check_one, gather, names_of, problem_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Bytes on the CPU, and on other devices: fewer are fed under the state's lock, and the extension lets no signal handler run meanwhile.
+#: Bytes on the CPU, and on other devices: fewer are fed under the state's lock, and no signal handler runs meanwhile.
 _SHORT, _SHORT_THERE = 1 << 20, 1 << 15
 
 
@@ -146,7 +146,7 @@ class State(_Known):
         return self._add(_core.State.feed, array, other, device) if lies else self._add(_feed_blocks, array, other, dtype, device)
 
     def _add(self, feed: Callable[..., None], *more: Any) -> State:
-        """Adds what feed(state, *more) feeds: all of it or nothing. Other threads and signal handlers may use this state meanwhile."""
+        """Adds what feed(state, *more) feeds: all or nothing. Other threads and signal handlers may use this state meanwhile."""
         known = self._known
 
         def end() -> int:  # over the tree: the number of elements and the first one's index, which the saved bytes have at 32

@@ -361,6 +361,8 @@ def test_a_frame_whose_integers_become_floats():
     odd = 2**53 + 1
     with pytest.raises(TypeError, match="exactly"):
         tally.sum(pandas.DataFrame({"a": [odd], "b": [0.5]}))
+    with pytest.raises(TypeError, match="exactly"):
+        tally.sum(pandas.DataFrame({"a": [odd], "b": [0.5j]}))
     assert tally.sum(pandas.DataFrame({"a": [odd - 1], "b": [0.5]})) == odd - 1
 
 
