@@ -54,6 +54,7 @@ static void add_memory(struct json_object *object, const tally_ladder_access *x)
 static struct json_object *json_access(const tally_ladder_access *x) {
     const bool memory =
         *x->array && x->act != TALLY_LADDER_APPLY && x->act != TALLY_LADDER_EXCHANGE;
+    const bool gives = x->act == TALLY_LADDER_EXCHANGE || x->act == TALLY_LADDER_ATOMIC;
     struct json_object *object = json_new_object(), *threads = json_new_list();
     struct json_object *elements = json_new_list(), *values = json_new_list();
     struct json_object *lines = json_new_list(), *given = json_new_list();
@@ -65,7 +66,7 @@ static struct json_object *json_access(const tally_ladder_access *x) {
                                                              : x->element[l]);
         add_value(values, &x->value[l]);
         if (memory) add_lines(lines, x, l);
-        if (x->act == TALLY_LADDER_EXCHANGE) add_value(given, &x->given[l]);
+        if (gives) add_value(given, &x->given[l]);
     }
     json_text(object, "act", act_name(x->act));
     json_count(object, "warp", x->warp);
@@ -77,7 +78,9 @@ static struct json_object *json_access(const tally_ladder_access *x) {
         json_member(object, "values", json_object_get(values));
     }
     if (memory) json_member(object, x->shared ? "banks" : "lines", json_object_get(lines));
-    if (x->act == TALLY_LADDER_EXCHANGE) json_member(object, "given", json_object_get(given));
+    if (gives)
+        json_member(object, x->act == TALLY_LADDER_ATOMIC ? "found" : "given",
+                    json_object_get(given));
     json_object_put(elements);
     json_object_put(values);
     json_object_put(lines);

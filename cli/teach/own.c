@@ -288,6 +288,12 @@ static bool write_cpp(const struct work *w, const struct own_options *o, tally_o
             "\"%s\")};\nconstinit const size_t tally_own_kernel_count = 1;\n",
             k->name, *k->arguments ? "<" : "", k->arguments, *k->arguments ? ">" : "", k->name,
             k->parameters);
+    fputs("OWN_EXPORTED const own_variable tally_own_variables[];\n"
+          "constinit const own_variable tally_own_variables[] = {",
+          f);
+    for (size_t i = 0; i < w->own.variable_count; i++)
+        fprintf(f, "own::variable(::%s), ", w->own.variables[i]);
+    fputs("{}};\n", f);
     if (fclose(f) != 0) return failed("%s: %s", w->text, strerror(errno)), false;
     return true;
 }

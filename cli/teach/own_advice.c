@@ -120,6 +120,15 @@ static const struct row rows[] = {
      "with lanes "
      "that the mask names only.",
      "lessons/12_shuffles.cu"},
+    {"promise", 0, "Where an assert() fails, a GPU ends the launch, and the host gets an error.",
+     "Let the launch keep to what the kernel asserts, or drop the assert().",
+     "lessons/05_odd_lengths.cu"},
+    {"promise", 1,
+     "__ldg() reads through a cache that nobody keeps up to date: the kernel may get the value "
+     "from "
+     "before the launch.",
+     "Read the element itself, or through a volatile pointer where another block has written it.",
+     "lessons/16_last_block.cu"},
     {"data", -1, "Elements of a program are not all small and positive.", "",
      "lessons/14_accumulator.cu"},
     {"block", -1, "Who launches it with another block gets a wrong result, and nothing says so.",
@@ -190,8 +199,9 @@ static bool returns_before(const struct own_kernel *k, unsigned line) {
 
 void own_advise_fault(const struct own_session *s, const struct own_run *run,
                       struct own_advice *out) {
-    static const char *const kinds[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
-                                        "race", "stack",   "endless", "order",     "shuffle"};
+    static const char *const kinds[] = {"none",      "barrier", "bounds", "alignment",
+                                        "unwritten", "race",    "stack",  "endless",
+                                        "order",     "shuffle", "promise"};
     int detail = run->result.detail;
     /* Without a return the lanes that are gone have passed by the barrier's branch. */
     if (run->result.fault == TALLY_OWN_BARRIER && detail == 2 &&

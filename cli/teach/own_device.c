@@ -49,7 +49,7 @@ static bool good_host(const struct own_host *h) {
 static bool is_good(struct own_question *q) {
     q->is.roles[8] = q->nearest[sizeof q->nearest - 1] = '\0';
     for (size_t i = 0; q->is.roles[i]; i++)
-        if (!strchr("io48jd", q->is.roles[i])) return false;
+        if (!strchr("io48jdp", q->is.roles[i])) return false;
     for (size_t i = 0; i < OWN_DEVICE_LENGTHS; i++)
         if (q->lengths[i] > own_host_most(&q->host)) return false;
     for (size_t i = 0; i < OWN_DEVICE_TIMES; i++)

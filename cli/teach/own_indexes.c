@@ -155,3 +155,27 @@ void rewrite_indexes(struct own_source *r, size_t from, size_t end) {
             edit_indexes(r, t, end);
     }
 }
+
+void note_variables(struct own_source *r, size_t from, size_t end) {
+    struct own_text *out = r->out;
+    struct own_token name = {end, end};
+    bool has_value = false;
+    for (struct own_token t = token_next(r, from, end); t.from < end;
+         t = token_next(r, t.to, end)) {
+        const char c = r->clean[t.from];
+        const bool ends = c == ',' || c == ';';
+        if (c == '(' && !has_value && !token_is_one_of(r, name, qualifiers))
+            return; /* a function's address */
+        if (token_is(r, t, "template") || token_is(r, t, "extern") || token_is(r, t, "operator"))
+            return;
+        if ((ends || c == '[' || c == '=' || c == '{') && !has_value) {
+            if (is_name(r, name, end) && out->variable_count < OWN_VARIABLES_MAX)
+                token_copy(r, name, out->variables[out->variable_count++]);
+            has_value = true;
+        }
+        if (c == '(' || c == '[' || c == '{' || (c == '<' && !has_value))
+            t.to = token_past_closing(r, t.from, end);
+        if (ends) has_value = false;
+        name = t;
+    }
+}

@@ -10,6 +10,8 @@
 
 #include "teach/own_tokens.h"
 
+/* Notes the variables in global memory that the declaration [from, end) declares (own_text.h). */
+void note_variables(struct own_source *r, size_t from, size_t end);
 /* Notes the arrays that [from, end) declares, and edits the indexes of those that have been noted. */
 void rewrite_indexes(struct own_source *r, size_t from, size_t end);
 

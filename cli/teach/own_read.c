@@ -575,6 +575,9 @@ static bool read_declaration(struct own_source *r, size_t from, size_t head, siz
                              size_t room, unsigned *line) {
     const bool has_body = r->clean[end - 1] == '}';
     const struct own_token device = find_device(r, from, head);
+    bool is_variable =
+        !token_is_in(r, from, head, "(") &&
+        (token_is_in(r, from, head, "__constant__") || token_is_in(r, from, head, "__managed__"));
     note_types(r, from, head);
     if (!has_body || token_is(r, token_next(r, from, end), "enum")) note_constant(r, from, end);
     if (token_is_in(r, from, head, "__global__")) {
@@ -589,7 +592,8 @@ static bool read_declaration(struct own_source *r, size_t from, size_t head, siz
         const struct own_token open = token_find(r, from, head, "("),
                                equals = token_find(r, from, head, "=");
         const bool is_function = open.from < equals.from && open.from < head;
-        if (!is_function && (!has_body || !(open.from < head)))
+        is_variable = !is_function && (!has_body || !(open.from < head));
+        if (is_variable)
             reader_edit(r, FOR_MODEL, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
         else if (is_function && may_be_static(r, from, head))
             reader_edit(r, FOR_MODEL, device.from, device.from, "%s", "static ");
@@ -603,6 +607,7 @@ static bool read_declaration(struct own_source *r, size_t from, size_t head, siz
     }
     if (!token_is_in(r, from, head, "__global__"))
         r->helps_to_number |= numbers_threads(r, from, end);
+    if (is_variable) note_variables(r, from, end);
     note_functor(r, from, end);
     if (find_absent(r, from, end, why, room, line)) return false;
     rewrite_declaration(r, from, end);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const char *own_fault_name(tally_own_fault kind) {
-    static const char *const names[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
-                                        "race", "stack",   "endless", "order",     "shuffle"};
+    static const char *const names[] = {"none",      "barrier", "bounds", "alignment",
+                                        "unwritten", "race",    "stack",  "endless",
+                                        "order",     "shuffle", "promise"};
     return names[kind];
 }
 

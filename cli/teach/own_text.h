@@ -14,7 +14,8 @@ enum {
     OWN_NAME = 64,
     OWN_DYNAMIC_MAX = 4,
     OWN_FUNCTORS_MAX = 8,
-    OWN_HOSTS_MAX = 64
+    OWN_HOSTS_MAX = 64,
+    OWN_VARIABLES_MAX = 32
 };
 
 struct own_function {
@@ -67,6 +68,8 @@ struct own_text {
     size_t functor_count;
     struct own_host_function hosts[OWN_HOSTS_MAX];
     size_t host_count;
+    char variables[OWN_VARIABLES_MAX][OWN_NAME]; /* in global memory */
+    size_t variable_count;
 };
 
 #endif

@@ -186,7 +186,8 @@ static void note_read(struct maker *m, const tally_ladder_access *x, unsigned l,
     struct pending *t = &m->threads[thread];
     for (unsigned k = 0; k < x->elements; k++) {
         struct picture_cell *cell = &strip->cells[x->element[l] + k - strip->first];
-        if (k == 0 && !*cell->after) print_value(&x->value[l], cell->before);
+        const tally_value *found = x->act == TALLY_LADDER_ATOMIC ? &x->given[l] : &x->value[l];
+        if (k == 0 && !*cell->after) print_value(found, cell->before);
         cell->read = true;
         void *more = room(m->picture, t->reads, t->count, sizeof *t->reads);
         if (!more) return;

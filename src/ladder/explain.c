@@ -96,7 +96,7 @@ static void translate(const struct step_owner *by, const model_access *m,
         const unsigned l = (unsigned)__builtin_ctz(lanes);
         out->element[l] = exchange ? m->place[l] : (before + m->place[l]) / size;
         out->value[l] = value_of(by, &array, m->value[l]);
-        if (exchange) out->given[l] = value_of(by, &array, m->given[l]);
+        if (exchange || m->kind == MODEL_ATOMIC) out->given[l] = value_of(by, &array, m->given[l]);
     }
 }
 

@@ -40,6 +40,7 @@ static tally_status bind_hooks(tally_own *own, const char *object) {
     if (!table || !names || !own->kernels || !count)
         return fail(TALLY_EFORMAT, "%s was not compiled behind tally_own_prelude()", object);
     own->count = *count;
+    own->variables = dlsym(own->handle, "tally_own_variables");
     void **hooks = *table;
     for (size_t i = 0; names[i]; i++)
         if (!(hooks[i] = model_hook(names[i])))
@@ -93,6 +94,12 @@ void tally_own_close(tally_own *own) {
     own_object_forget(&own->object);
     free(own->initial);
     free(own);
+}
+
+const struct own_variable *own_find_variable(const tally_own *own, uintptr_t address) {
+    for (const struct own_variable *v = own->variables; v && v->at; v++)
+        if ((uintptr_t)v->at == address) return v;
+    return NULL;
 }
 
 void own_fill_identity(tally_op op, tally_type type, void *out, size_t count) {

@@ -20,14 +20,20 @@ struct tally_own {
     struct own_object object;
     const struct own_kernel *kernels;
     size_t count;
+    const struct own_variable
+        *variables; /* in global memory, as the text declares them; ended by a NULL */
     model_device *device;
     char *initial; /* what the variables in global memory held at first */
     char names
-        [4][OWN_NAME_BYTES]; /* input, output, length, second input of the kernel described last */
+        [5]
+        [OWN_NAME_BYTES]; /* input, output, length, second input, partial results of the kernel described last */
 };
 
 /* Fills an array of `count` elements with the operator's identity, or with zeros where the type has none: what the
  * host puts into an output before a launch. */
 void own_fill_identity(tally_op op, tally_type type, void *out, size_t count);
+
+/* Returns the variable in global memory that begins at an address; NULL: the text has not told of it. */
+const struct own_variable *own_find_variable(const tally_own *own, uintptr_t address);
 
 #endif

@@ -46,10 +46,9 @@ static tally_status compile(const char *device, const tally_own_text *t, tally_o
     tally_status status = machine_parse(device, &p->api, &number);
     if (status == TALLY_OK && (!p->api || strcmp(p->api->name, "model") == 0))
         return fail(TALLY_EUNSUPPORTED, "device '%.60s' does not compile kernels", device);
-    if (status == TALLY_OK && strpbrk(t->roles, "jd"))
-        return fail(
-            TALLY_EUNSUPPORTED,
-            "a kernel that takes two arrays to reduce, or a functor, runs on the model only");
+    if (status == TALLY_OK && strpbrk(t->roles, "jdp"))
+        return fail(TALLY_EUNSUPPORTED, "a kernel that takes two arrays to reduce, one for partial "
+                                        "results, or a functor, runs on the model only");
     if (status == TALLY_OK) status = p->api->open(number, NULL, &p->gpu);
     if (status == TALLY_OK && t->type == TALLY_F64 && !p->api->facts(p->gpu)->doubles)
         return fail(TALLY_EUNSUPPORTED, "%s has no f64 arithmetic", p->api->facts(p->gpu)->name);

@@ -144,7 +144,9 @@ static tally_status note_symbols(const struct image *m, struct own_object *out) 
         return fail(TALLY_EFORMAT, "the kernel's object has a broken table of symbols");
     const size_t count = s->sh_size / sizeof *symbols;
     out->arrays = calloc(count + 1, sizeof *out->arrays);
-    if (!out->arrays) return fail(TALLY_ENOMEM, "no memory for the kernel's symbols");
+    out->variables = calloc(count + 1, sizeof *out->variables);
+    if (!out->arrays || !out->variables)
+        return fail(TALLY_ENOMEM, "no memory for the kernel's symbols");
     for (size_t i = 0; i < count; i++) {
         const elf_symbol *y = &symbols[i];
         if (y->st_name >= strings->sh_size) continue;
@@ -155,11 +157,14 @@ static tally_status note_symbols(const struct image *m, struct own_object *out) 
             snprintf(out->dynamic_name, sizeof out->dynamic_name, "%s", name);
         if (SYMBOL_TYPE(y) != STT_OBJECT || y->st_shndx >= m->header->e_shnum) continue;
         const elf_section *in = &m->sections[y->st_shndx];
-        if (strcmp(section_name(m, in), "model_shared") != 0 || y->st_size == 0) continue;
-        struct own_array *a = &out->arrays[out->array_count++];
+        const bool is_global = strcmp(section_name(m, in), "model_global") == 0;
+        if ((strcmp(section_name(m, in), "model_shared") != 0 && !is_global) || y->st_size == 0)
+            continue;
+        struct own_array *a =
+            is_global ? &out->variables[out->variable_count++] : &out->arrays[out->array_count++];
         a->span = (struct own_span){y->st_value, y->st_size};
         plain_name(name, a->name);
-        out->shared_used += y->st_size;
+        if (!is_global) out->shared_used += y->st_size;
     }
     return TALLY_OK;
 }
@@ -211,12 +216,15 @@ void own_object_settle(struct own_object *o, uintptr_t anchor) {
         if (spans[i]->bytes) spans[i]->base += by;
     for (size_t i = 0; i < o->array_count; i++)
         o->arrays[i].span.base += by;
+    for (size_t i = 0; i < o->variable_count; i++)
+        o->variables[i].span.base += by;
     o->anchor = anchor;
 }
 
 void own_object_forget(struct own_object *o) {
     free(o->arrays);
-    o->arrays = NULL;
+    free(o->variables);
+    o->arrays = o->variables = NULL;
 }
 
 bool own_object_is_near(const struct own_object *o, uintptr_t address) {
@@ -244,11 +252,25 @@ bool own_object_array(const struct own_object *o, uintptr_t address, const char 
     return true;
 }
 
+bool own_object_variable(const struct own_object *o, uintptr_t address, const char **name,
+                         struct own_span *span) {
+    for (size_t i = 0; i < o->variable_count; i++) {
+        const struct own_array *v = &o->variables[i];
+        if (address - v->span.base >= v->span.bytes) continue;
+        *name = v->name;
+        *span = v->span;
+        return true;
+    }
+    return false;
+}
+
 bool own_object_say(const struct own_object *o, uintptr_t address, size_t element, char *text,
                     size_t room) {
     const char *name;
     struct own_span span;
-    if (!own_object_array(o, address, &name, &span)) return false;
+    if (!own_object_array(o, address, &name, &span) &&
+        !own_object_variable(o, address, &name, &span))
+        return false;
     if (span.bytes > element || address - span.base >= element)
         snprintf(text, room, "%s[%zu]", name, (size_t)(address - span.base) / element);
     else

@@ -23,9 +23,10 @@ struct own_array {
 struct own_object {
     struct own_span shared, dynamic, global; /* its sections of these kinds; 0 bytes: none */
     size_t shared_used;                      /* bytes of `shared` that its arrays take */
-    char dynamic_name[64];    /* of the array whose size the launch gives; "" where none */
-    struct own_array *arrays; /* those in `shared` */
-    size_t array_count;
+    char dynamic_name[64];       /* of the array whose size the launch gives; "" where none */
+    struct own_array *arrays;    /* those in `shared` */
+    struct own_array *variables; /* those in `global` */
+    size_t array_count, variable_count;
     uintptr_t anchor; /* where the exported symbol tally_hook_names lies */
 };
 
@@ -44,6 +45,9 @@ bool own_object_is_near(const struct own_object *o, uintptr_t address);
  * none. */
 bool own_object_array(const struct own_object *o, uintptr_t address, const char **name,
                       struct own_span *span);
+/* Finds the variable in global memory that an address lies in: its name and its span. False where there is none. */
+bool own_object_variable(const struct own_object *o, uintptr_t address, const char **name,
+                         struct own_span *span);
 /* Writes "input_s[3]" to text[0..room) for an address in, or not far past, a shared array of elements of `element`
  * bytes. Returns false for any other address. */
 bool own_object_say(const struct own_object *o, uintptr_t address, size_t element, char *text,

@@ -41,9 +41,34 @@ static int output_of_three(const struct own_kernel *k, const int pointers[3]) {
     return written == 1 ? found : 2;
 }
 
+/* Sets the roles of three arrays of which one is for partial results: it is not const, its name says so, and another one
+ * that is not const has the name of an output. Returns false if there is none. */
+static bool find_partials(const struct own_kernel *k, const int pointers[3], struct own_roles *r) {
+    static const char *const words[] = {"partial", "tmp",   "temp", "scratch",
+                                        "work",    "inter", "buf"};
+    bool is_partial[3] = {false, false, false};
+    int output = -1, partials = -1;
+    for (int i = 0; i < 3; i++) {
+        char name[OWN_NAME_BYTES];
+        own_parameter_name(k, (unsigned)pointers[i], name);
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            is_partial[i] |= strstr(name, words[w]) != NULL;
+        if (k->parameters[pointers[i]].is_const) continue;
+        if (is_partial[i])
+            partials = i;
+        else if (names_an_output(k, pointers[i]))
+            output = i;
+    }
+    if (output < 0 || partials < 0) return false;
+    r->output = pointers[output];
+    r->partials = pointers[partials];
+    r->input = pointers[3 - output - partials];
+    return true;
+}
+
 tally_status own_find_roles(const struct own_kernel *k, struct own_roles *r) {
     int pointers[3] = {-1, -1, -1}, count = 0;
-    *r = (struct own_roles){-1, -1, -1, -1};
+    *r = (struct own_roles){-1, -1, -1, -1, -1};
     for (unsigned i = 0; i < k->count; i++) {
         const struct own_parameter *p = &k->parameters[i];
         char name[OWN_NAME_BYTES];
@@ -71,7 +96,7 @@ tally_status own_find_roles(const struct own_kernel *k, struct own_roles *r) {
     const bool turned = count == 2 && swapped(k, pointers[0], pointers[1]);
     r->input = pointers[turned];
     if (count == 2) r->output = pointers[!turned];
-    if (count == 3) {
+    if (count == 3 && !find_partials(k, pointers, r)) {
         const int output = output_of_three(k, pointers);
         r->output = pointers[output];
         r->input = pointers[output == 0];
@@ -99,11 +124,13 @@ tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel
     if (status == TALLY_OK) status = tally_type_parse(k->parameters[r.input].type, &type);
     if (status != TALLY_OK) return status;
     tally_own *names = (tally_own *)own;
+    name_of(names, k, r.partials, 4);
     char roles[9] = "";
     for (unsigned p = 0; p < k->count; p++)
         roles[p] = (int)p == r.input                      ? 'i'
                    : (int)p == r.output                   ? 'o'
                    : (int)p == r.second                   ? 'j'
+                   : (int)p == r.partials                 ? 'p'
                    : k->parameters[p].kind == OWN_DEFAULT ? 'd'
                    : k->parameters[p].bytes == 4          ? '4'
                                                           : '8';

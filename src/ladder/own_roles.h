@@ -6,9 +6,10 @@
 
 #include "ladder/own.h"
 
-/* The numbers of the parameters that are the input, the output, the length and the second input; -1: there is none. */
+/* The numbers of the parameters that are the input, the output, the length, the second input, and an array for what the
+ * blocks leave to the last of them; -1: there is none. */
 struct own_roles {
-    int input, output, length, second;
+    int input, output, length, second, partials;
 };
 
 /* Finds the roles of a kernel's parameters. Returns TALLY_EUNSUPPORTED if some parameter has none, so that nobody knows

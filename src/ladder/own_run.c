@@ -25,6 +25,11 @@ static tally_status check(const tally_own *own, const struct own_kernel *k,
         return fail(TALLY_EUNSUPPORTED,
                     "kernel %s asks for %zu bytes of shared memory; a block has %d", k->name,
                     shared, SHARED_MAX);
+    struct own_roles roles;
+    own_find_roles(k, &roles);
+    if (how->far && roles.partials >= 0)
+        return fail(TALLY_EUNSUPPORTED,
+                    "an array for partial results has no place in a far launch");
     if (how->n && !how->x) return fail(TALLY_EINVAL, "tally_own_run: x is NULL");
     if (how->width && (!how->height || how->block % (how->width * (uint64_t)how->height) != 0))
         return fail(TALLY_EINVAL, "a block's threads are a multiple of its width and height");
@@ -53,6 +58,9 @@ static tally_status note_touched(struct own_teller *t, model_device *d) {
         model_touched(d, (const void *)t->output, false, spans, blocks);
         for (unsigned b = 0; b < blocks && !r->combines; b++)
             r->combines = spans[b].to - spans[b].from > t->size;
+        if (t->partials) model_touched(d, (const void *)t->partials, false, spans, blocks);
+        for (unsigned b = 0; b < blocks && t->partials && !r->combines; b++)
+            r->combines = spans[b].to - spans[b].from > t->size;
     }
     free(spans);
     return TALLY_OK;
@@ -76,6 +84,14 @@ static void pass_on(void *context, const model_step *step) {
     step_tell(context, 0, step);
 }
 
+/* Gives an array the type that the text declares, if the access is to such elements. */
+static void take_type(struct step_array *array, const char *type, size_t element,
+                      const model_access *m) {
+    tally_type found;
+    if (*type && element && m->size % element == 0 && tally_type_parse(type, &found) == TALLY_OK)
+        array->type = found;
+}
+
 /* Returns the array of an access. Values whose size is no multiple of an element's are shown as unsigned integers. */
 static struct step_array array_of(const void *teller, const model_access *m) {
     const struct own_teller *t = teller;
@@ -89,32 +105,45 @@ static struct step_array array_of(const void *teller, const model_access *m) {
     if (m->shared) {
         array.name = "shared";
         if (own_object_array(&t->own->object, (uintptr_t)m->array + m->place[l], &array.name,
-                             &span))
+                             &span)) {
+            const model_array *a = model_array_at(t->own->device, span.base);
             array.base = span.base;
+            if (a) take_type(&array, a->type, a->element, m);
+        }
     } else if ((uintptr_t)m->array == t->input) {
         array.name = t->own->names[0];
     } else if (t->roles.second >= 0 && (uintptr_t)m->array == t->second) {
         array.name = t->own->names[3];
     } else if (t->roles.output >= 0 && (uintptr_t)m->array == t->output) {
         array.name = t->own->names[1];
+    } else if (t->partials && (uintptr_t)m->array == t->partials) {
+        array.name = t->own->names[4];
     } else {
         array.name = "a variable";
+        if (own_object_variable(&t->own->object, (uintptr_t)m->array + m->place[l], &array.name,
+                                &span)) {
+            const struct own_variable *v = own_find_variable(t->own, span.base);
+            array.base = span.base;
+            if (v) take_type(&array, v->type, v->element, m);
+        }
     }
     return array;
 }
 
 /* Allocates the arrays and fills them. */
 static bool near_arrays(model_device *d, const struct own_teller *t, const void *identity,
-                        void **in, void **second, void **out) {
+                        void **in, void **second, void **out, void **partials) {
     const tally_own_launch *how = t->how;
     const size_t bytes = how->n * t->size, out_bytes = how->outputs * t->size;
     if (model_allocate(d, bytes, in) != MODEL_OK ||
         (how->y && model_allocate(d, bytes, second) != MODEL_OK) ||
-        model_allocate(d, out_bytes, out) != MODEL_OK)
+        model_allocate(d, out_bytes, out) != MODEL_OK ||
+        (t->roles.partials >= 0 && model_allocate(d, out_bytes, partials) != MODEL_OK))
         return false;
     model_write(d, *in, how->x, bytes);
     if (*second) model_write(d, *second, how->y, bytes);
     model_write(d, *out, identity, out_bytes);
+    if (*partials) model_write(d, *partials, identity, out_bytes);
     return true;
 }
 
@@ -237,14 +266,15 @@ static tally_status launch(tally_own *own, struct own_teller *t, tally_type type
     const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
                                   {own->object.dynamic.base, how->shared_bytes}};
     uint64_t length = how->length;
-    void *in = NULL, *second = NULL, *out = NULL, *arguments[OWN_PARAMETERS_MAX] = {0};
+    void *in = NULL, *second = NULL, *out = NULL, *partials = NULL,
+         *arguments[OWN_PARAMETERS_MAX] = {0};
     model_device *d = own->device;
     tally_status status = TALLY_ENOMEM;
     void *identity = malloc(out_bytes + 1);
     if (!identity) return fail(status, "no memory for the kernel's arrays");
     own_fill_identity(how->op, type, identity, how->outputs);
     const bool is_there = how->far ? far_arrays(d, t, identity, &in, &second, &out)
-                                   : near_arrays(d, t, identity, &in, &second, &out);
+                                   : near_arrays(d, t, identity, &in, &second, &out, &partials);
     free(identity);
     if (!is_there) {
         if (how->far) return fail(TALLY_EUNSUPPORTED, "arrays of that length have no place here");
@@ -256,6 +286,8 @@ static tally_status launch(tally_own *own, struct own_teller *t, tally_type type
     t->input = (uintptr_t)in;
     t->output = (uintptr_t)out;
     t->second = (uintptr_t)second;
+    t->partials = (uintptr_t)partials;
+    if (partials) arguments[t->roles.partials] = &partials;
     arguments[t->roles.input] = &in;
     if (t->roles.second >= 0) arguments[t->roles.second] = &second;
     if (t->roles.output >= 0) arguments[t->roles.output] = &out;
@@ -315,6 +347,7 @@ end:
     model_free(d, in);
     model_free(d, second);
     model_free(d, out);
+    model_free(d, partials);
     return status == TALLY_ENOMEM ? fail(status, "no memory for the kernel's arrays") : status;
 }
 

@@ -37,7 +37,8 @@ static int nearest_array(const struct own_teller *t, uintptr_t address, uintptr_
         size_t count;
     } arrays[] = {{t->roles.input, t->input, length_of(t->how)},
                   {t->roles.second, t->second, length_of(t->how)},
-                  {t->roles.output, t->output, t->how->outputs}};
+                  {t->roles.output, t->output, t->how->outputs},
+                  {t->roles.partials, t->partials, t->how->outputs}};
     uintptr_t best = (uintptr_t)1 << (t->how->far ? 42 : 30);
     int role = -1;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
@@ -60,9 +61,14 @@ static void say_element(struct own_teller *t, uintptr_t address) {
     struct own_span span = {0, 0};
     uintptr_t base = 0;
     size_t n = 0;
-    const size_t bytes_each = own_object_array(&t->own->object, address, &shared, &span)
-                                  ? model_element_bytes(t->own->device, span.base)
-                                  : 0;
+    size_t bytes_each = 0;
+    if (own_object_array(&t->own->object, address, &shared, &span)) {
+        const model_array *a = model_array_at(t->own->device, span.base);
+        if (a) bytes_each = a->element;
+    } else if (own_object_variable(&t->own->object, address, &shared, &span)) {
+        const struct own_variable *v = own_find_variable(t->own, span.base);
+        if (v) bytes_each = v->element;
+    }
     if (own_object_say(&t->own->object, address, bytes_each ? bytes_each : t->size,
                        t->out->sentence + t->length, sizeof t->out->sentence - t->length)) {
         t->length = strlen(t->out->sentence);
@@ -198,6 +204,7 @@ void own_tell(struct own_teller *t, const model_fault *f) {
                                             [MODEL_FAULT_RACE] = TALLY_OWN_RACE,
                                             [MODEL_FAULT_ORDER] = TALLY_OWN_ORDER,
                                             [MODEL_FAULT_STRAY] = TALLY_OWN_SHUFFLE,
+                                            [MODEL_FAULT_PROMISE] = TALLY_OWN_PROMISE,
                                             [MODEL_FAULT_STACK] = TALLY_OWN_STACK,
                                             [MODEL_FAULT_ENDLESS] = TALLY_OWN_ENDLESS};
     t->out->fault = kinds[f->kind];
@@ -206,6 +213,7 @@ void own_tell(struct own_teller *t, const model_fault *f) {
     t->out->detail = f->kind == MODEL_FAULT_ORDER     ? f->fence
                      : f->kind == MODEL_FAULT_SHUFFLE ? 1
                      : f->kind == MODEL_FAULT_BARRIER ? (f->other.site ? 0 : 2)
+                     : f->kind == MODEL_FAULT_PROMISE ? f->promise
                      : f->kind == MODEL_FAULT_ENDLESS ? !f->waits
                      : f->kind != MODEL_FAULT_RACE    ? 0
                                                       : race_detail(f);
@@ -239,6 +247,15 @@ void own_tell(struct own_teller *t, const model_fault *f) {
             say(t, ", which is outside of the array");
         else
             say_length_of(t, f->address);
+        return;
+    case MODEL_FAULT_PROMISE:
+        say(t,
+            f->promise ? "lane %u of block %u reads " : "lane %u of block %u comes to an assert()",
+            f->here.lane, f->here.block);
+        if (f->promise) say_element(t, f->address);
+        say(t,
+            f->promise ? " by __ldg(), and the kernel has written there" : " that does not hold");
+        say_line(t, ": ", &f->here);
         return;
     case MODEL_FAULT_ENDLESS:
         say(t, "lane %u of block %u goes on and on, and its block comes to no end", f->here.lane,

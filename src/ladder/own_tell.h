@@ -12,7 +12,7 @@ struct own_teller {
     const struct own_kernel *kernel;
     struct own_roles roles;
     const tally_own_launch *how;
-    uintptr_t input, output, second;
+    uintptr_t input, output, second, partials;
     size_t size; /* of an element */
     tally_type type;
     tally_own_result *out;

@@ -316,6 +316,11 @@ void fault_describe(struct model_device *d, model_fault *f) {
         say(&s, ", and no fence stands %s the atomic", f->fence == 2 ? "behind" : "before");
         say_place(&s, &f->between);
         break;
+    case MODEL_FAULT_PROMISE:
+        say(&s, "lane %u: ", f->here.lane);
+        say(&s, f->promise ? "__ldg() reads what the kernel has written" : "an assert() fails");
+        say_place(&s, &f->here);
+        break;
     case MODEL_FAULT_STRAY:
         say(&s, "lane %u: a shuffle", f->here.lane);
         say_place(&s, &f->here);

@@ -149,23 +149,43 @@ void model_on_index_at(int64_t index, uintptr_t site, const char *array) {
     schedule_leave(d);
 }
 
-void model_note_array(const void *array, uint64_t element);
+void model_on_assert(void);
+void model_on_constant(const void *p, size_t bytes);
 
-/* Notes how large an element of a kernel's shared array is, in bytes. */
-void model_note_array(const void *array, uint64_t element) {
+/* Reports an assert() that does not hold. A GPU ends the launch there. */
+void model_on_assert(void) {
+    struct model_device *d = model_now;
+    if (!d) return;
+    fault_at(d, MODEL_FAULT_PROMISE, 0, 0, SITE, d->lane->index);
+    schedule_leave(d);
+}
+
+/* Called before __ldg() reads: no thread of the launch may write there. */
+void model_on_constant(const void *p, size_t bytes) {
+    struct model_device *d = model_now;
+    if (!d || !memory_is_written(d, (uintptr_t)p, bytes)) return;
+    fault_at(d, MODEL_FAULT_PROMISE, (uintptr_t)p, (unsigned)bytes, SITE, d->lane->index);
+    d->fault.promise = 1;
+    if (!fault_forgive(d)) schedule_leave(d);
+}
+
+void model_note_array(const void *array, uint64_t element, const char *type);
+
+/* Notes how large an element of a kernel's shared array is, in bytes, and its type. */
+void model_note_array(const void *array, uint64_t element, const char *type) {
     struct model_device *d = model_now;
     if (!d) return;
     const unsigned kept = sizeof d->arrays / sizeof *d->arrays;
-    for (unsigned i = 0; i < d->array_count; i++)
-        if (d->arrays[i].base == (uintptr_t)array) return;
-    if (d->array_count == kept) return;
-    d->arrays[d->array_count++] = (model_span){(uintptr_t)array, (size_t)element};
+    if (model_array_at(d, (uintptr_t)array) || d->array_count == kept) return;
+    model_array *a = &d->arrays[d->array_count++];
+    *a = (model_array){.base = (uintptr_t)array, .element = (size_t)element};
+    snprintf(a->type, sizeof a->type, "%s", type);
 }
 
-size_t model_element_bytes(const model_device *d, uintptr_t array) {
+const model_array *model_array_at(const model_device *d, uintptr_t base) {
     for (unsigned i = 0; i < d->array_count; i++)
-        if (d->arrays[i].base == array) return d->arrays[i].bytes;
-    return 0;
+        if (d->arrays[i].base == base) return &d->arrays[i];
+    return NULL;
 }
 
 /* ---- Where a lane is ------------------------------------------------------------------------ */
@@ -438,6 +458,8 @@ void *model_hook(const char *name) {
                  HOOK(on_index),
                  HOOK(on_index_at),
                  HOOK(note_array),
+                 HOOK(on_assert),
+                 HOOK(on_constant),
                  HOOK(on_read_range),
                  HOOK(on_write_range),
                  HOOK(on_atomic),

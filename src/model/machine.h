@@ -237,8 +237,7 @@ struct model_device {
     char *saved;                         /* PAGE bytes for each page, or NULL */
     size_t saved_size;
 
-    model_span
-        arrays[32]; /* shared arrays whose elements' size is known: base, and bytes of an element */
+    model_array arrays[32]; /* shared arrays whose elements are known */
     unsigned array_count;
     struct {
         uintptr_t first, second;
@@ -302,6 +301,8 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
 /* Notes that the running lane reads a place by which it may wait for another lane: by an atomic, by a volatile read, or
  * where an atomic or another block has written. It waits where it has asked there before, and the value is the same. */
 void memory_note_asked(struct model_device *d, uintptr_t address, unsigned size);
+/* Returns whether the running launch has written any of these bytes of a buffer. */
+bool memory_is_written(struct model_device *d, uintptr_t address, size_t bytes);
 /* Returns how many bytes of the buffer at `base` the last launch has read. */
 size_t memory_bytes_read(const struct model_device *d, uintptr_t base);
 /* Settles d->overwrite, once its store is done. A lane calls this before it does anything else. */

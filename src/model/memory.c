@@ -545,6 +545,16 @@ static region *absent_buffer(struct model_device *d, uintptr_t address, unsigned
                                                            : NULL;
 }
 
+bool memory_is_written(struct model_device *d, uintptr_t address, size_t bytes) {
+    const region *r = memory_buffer_at(d, address, bytes);
+    if (!r || bytes == 0) return false;
+    const size_t from = (address - r->base) >> r->shift;
+    const size_t to = (address - r->base + bytes - 1) >> r->shift;
+    for (size_t i = from; i <= to; i++)
+        if (r->cells[i].write >= d->launch_epoch && r->cells[i].write > 0) return true;
+    return false;
+}
+
 size_t memory_bytes_read(const struct model_device *d, uintptr_t base) {
     size_t bytes = 0;
     for (size_t b = 0; b < d->buffer_count; b++) {

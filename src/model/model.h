@@ -164,7 +164,8 @@ typedef struct model_access {
     const char *name; /* of the shared array; "" if there are no symbols. Freed with the device. */
     uint64_t place
         [MODEL_WARP]; /* bytes from the start of `array`; MODEL_EXCHANGE: the lane that gives */
-    uint64_t given[MODEL_WARP]; /* MODEL_EXCHANGE: what the lane itself gave */
+    uint64_t given
+        [MODEL_WARP]; /* MODEL_EXCHANGE: what the lane itself gave; MODEL_ATOMIC: what it found */
     uint64_t value
         [MODEL_WARP]; /* the bits that were read, or got by an exchange; of a write those in memory at
                                    the end of the step. Of more than 8 bytes the first 8 */
@@ -247,9 +248,10 @@ typedef enum model_fault_kind {
     MODEL_FAULT_UNWRITTEN, /* a read of memory that nothing has written */
     MODEL_FAULT_RACE,      /* two lanes at one place, one of them writing, and nothing between */
     MODEL_FAULT_ORDER, /* a race of two blocks that an atomic was to order, and a fence is missing */
-    MODEL_FAULT_STRAY,  /* a shuffle takes a value from a lane that takes no part in it */
-    MODEL_FAULT_STACK,  /* a kernel of one's own has more variables than a lane's stack holds */
-    MODEL_FAULT_ENDLESS /* a warp or block goes on for longer than model_set_patience() allows */
+    MODEL_FAULT_STRAY,   /* a shuffle takes a value from a lane that takes no part in it */
+    MODEL_FAULT_PROMISE, /* a kernel of one's own breaks what its text promises: see `promise` */
+    MODEL_FAULT_STACK,   /* a kernel of one's own has more variables than a lane's stack holds */
+    MODEL_FAULT_ENDLESS  /* a warp or block goes on for longer than model_set_patience() allows */
 } model_fault_kind;
 
 /* Where something happened. The line is the source's if the program has debugging information. */
@@ -269,9 +271,10 @@ typedef struct model_fault {
     model_place other;   /* race: the first; barrier, shuffle: a lane that is elsewhere */
     model_place between; /* order: the atomic beside which the fence is missing */
     int fence; /* order: the missing fence. 0: before the writer's atomic. 1: there, but there is a fence of the block.
-                  2: behind the reader's atomic */
-    bool warps; /* race: lanes of several warps race there, though `other` is of the same warp */
-    bool waits; /* endless: the lane asks again and again for what no lane changes */
+                    2: behind the reader's atomic */
+    int promise; /* 0: an assert() does not hold; 1: __ldg() reads what the launch has written */
+    bool warps;  /* race: lanes of several warps race there, though `other` is of the same warp */
+    bool waits;  /* endless: the lane asks again and again for what no lane changes */
     bool overwrites;  /* race: of a volatile store with another store, or with an atomic */
     uint64_t address; /* of the access; or the index that is outside an array; stray: the mask */
     unsigned size;    /* of the access, in bytes; 0 for an index */
@@ -295,8 +298,15 @@ const model_fault *model_stray_shuffle(const model_device *device);
  * swap, by an instruction whose values other lanes did hand to one. It is no fault where the result is right. */
 const model_fault *model_untried_read(const model_device *device);
 
-/* Returns how many bytes an element of the kernel's shared array at that address has; 0: the kernel has not said it. */
-size_t model_element_bytes(const model_device *device, uintptr_t array);
+/* A shared array of a kernel of one's own, as its text declares it. */
+typedef struct model_array {
+    uintptr_t base;
+    size_t element; /* bytes of its elements */
+    char type[8];   /* of these, as "f32"; "" for a structure */
+} model_array;
+
+/* Returns the kernel's shared array that begins at an address; NULL: the kernel has not told of it. */
+const model_array *model_array_at(const model_device *device, uintptr_t base);
 
 /* Returns how many basic blocks the lanes of the device's last launch have run. */
 uint64_t model_work(const model_device *device);

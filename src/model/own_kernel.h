@@ -11,6 +11,12 @@ struct own_parameter {
     unsigned bytes; /* of the parameter itself */
     char type[8];   /* "f32": of a pointer's elements, or of the integer */
 };
+/* A variable in global memory. */
+struct own_variable {
+    const volatile void *at;
+    unsigned element; /* bytes of its elements */
+    char type[8];     /* of these, as above; "" for a structure */
+};
 struct own_kernel {
     const char *name, *parameter_names; /* with commas between them */
     void (*call)(void *const *arguments);

@@ -84,7 +84,9 @@
     X(56, own_on_index, on_index_at)                                                               \
     X(57, own_fma, fma)                                                                            \
     X(58, own_fmaf, fmaf)                                                                          \
-    X(59, own_note_array, note_array)
+    X(59, own_note_array, note_array)                                                              \
+    X(60, own_assert, on_assert)                                                                   \
+    X(61, own_on_constant, on_constant)
 #define OWN_EXPORTED extern "C" __attribute__((visibility("default")))
 #define OWN_NAME(place, symbol, name) #name,
 OWN_EXPORTED void *tally_hooks[64];
@@ -129,8 +131,10 @@ own_u64 own_shuffle(unsigned mask, own_u64 value, unsigned source);
 void own_meet(unsigned mask);
 void own_on_atomic(void *p, unsigned size, unsigned long site);
 void own_on_swap(void *p, unsigned size, unsigned long site);
+void own_assert(void);
+void own_on_constant(const volatile void *p, unsigned long bytes);
 void own_on_index(long index, unsigned long site, const char *array);
-void own_note_array(const volatile void *array, unsigned long element);
+void own_note_array(const volatile void *array, unsigned long element, const char *type);
 __attribute__((const)) double own_fma(double a, double b, double c);
 __attribute__((const)) float own_fmaf(float a, float b, float c);
 }

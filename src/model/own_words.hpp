@@ -165,13 +165,19 @@ OWN_REDUCE(__reduce_xor_sync, 11, 11, own::xors)
     template <class P> requires own::operand<P> OWN_INLINE auto name(const P *p) {                  \
         return own::wrap((own::plain_t<P>)*(const qualifier own::plain_t<P> *)p);                  \
     }
-OWN_LOAD(__ldg, )
+template <class P> requires own::operand<P> OWN_INLINE auto __ldg(const P *p) {
+    own_on_constant(p, sizeof *p);
+    return own::wrap((own::plain_t<P>)*(const own::plain_t<P> *)p);
+}
 OWN_LOAD(__ldca, )
 OWN_LOAD(__ldcs, )
 OWN_LOAD(__ldlu, )
 OWN_LOAD(__ldcg, volatile)
 OWN_LOAD(__ldcv, volatile)
-template <class V> requires (!own::operand<V>) OWN_INLINE V __ldg(const V *p) { return *p; }
+template <class V> requires (!own::operand<V>) OWN_INLINE V __ldg(const V *p) {
+    own_on_constant(p, sizeof *p);
+    return *p;
+}
 
 /* A bit for each type that some atomic of CUDA takes: 1 int, 2 unsigned, 4 long long, 8 unsigned long long, 16 float,
  * 32 double, 64 unsigned short. 128 is any other type. */
@@ -251,7 +257,7 @@ template <class A, class B> requires own::operand<A> && own::operand<B> OWN_INLI
 template <class A, class B> requires own::operand<A> && own::operand<B> OWN_INLINE auto __dadd_rn(A &&a, B &&b) { return a + b; }
 template <class A, class B> requires own::operand<A> && own::operand<B> OWN_INLINE auto __fmul_rn(A &&a, B &&b) { return a * b; }
 template <class... A> OWN_INLINE int printf(const char *, A &&...) { return 0; }
-#define assert(condition) ((void)0)
+#define assert(...)       ((__VA_ARGS__) ? (void)0 : own_assert())
 #define NULL              0
 #define INT_MAX           0x7fffffff
 #define INT_MIN           (-INT_MAX - 1)
@@ -347,12 +353,37 @@ template <class I> constexpr OWN_INLINE auto index_of(I i) {
     else
         return i;
 }
+template <class T> constexpr void name_type(char (&out)[8]) {
+    int at = 0;
+    constexpr bool is_real = (T)0.5 != (T)0;
+    out[at++] = is_real ? 'f' : (T)-1 < (T)0 ? 'i' : 'u';
+    if (sizeof(T) > 1) out[at++] = sizeof(T) == 2 ? '1' : sizeof(T) == 4 ? '3' : '6';
+    out[at++] = sizeof(T) == 1 ? '8' : sizeof(T) == 2 ? '6' : sizeof(T) == 4 ? '2' : '4';
+}
 template <class T> struct innermost { using type = T; };
 template <class T, unsigned long N> struct innermost<T[N]> : innermost<T> {};
 template <class T> struct innermost<T[]> : innermost<T> {};
-/* Tells the model how large the elements of a shared array are. */
+/* The name of the type of a variable's elements: "" if that is no number. */
+template <class T> struct type_of_text {
+    char name[8] = "";
+    constexpr type_of_text() {
+        using E = bare_t<typename innermost<T>::type>;
+        if constexpr (__is_same(E, bool))
+            name_type<unsigned char>(name);
+        else if constexpr (operand<E>)
+            name_type<plain_t<E>>(name);
+    }
+};
+template <class T> inline constexpr type_of_text<T> type_text{};
+/* Tells the model how large the elements of a shared array are, and of which type. */
 template <class T> OWN_INLINE void note_array(T &array) {
-    own_note_array(&array, sizeof(typename innermost<T>::type));
+    own_note_array(&array, sizeof(typename innermost<T>::type), type_text<T>.name);
+}
+template <class T> constexpr own_variable variable(T &v) {
+    own_variable out{&v, sizeof(typename innermost<T>::type), {}};
+    for (int i = 0; i < 8; i++)
+        out.type[i] = type_text<T>.name[i];
+    return out;
 }
 /* Returns the index of an array or pointer, an expression of type E of that name, and has the model stop outside an array. */
 template <class E, class I> constexpr OWN_INLINE auto at(I i, const char *array) {
@@ -517,13 +548,6 @@ template <class G, class A, class F> OWN_INLINE auto reduce(const G &g, A &&a, F
 /* ---- Describing a kernel -------------------------------------------------------------------- */
 
 namespace own {
-template <class T> constexpr void name_type(char (&out)[8]) {
-    int at = 0;
-    constexpr bool is_real = (T)0.5 != (T)0;
-    out[at++] = is_real ? 'f' : (T)-1 < (T)0 ? 'i' : 'u';
-    if (sizeof(T) > 1) out[at++] = sizeof(T) == 2 ? '1' : sizeof(T) == 4 ? '3' : '6';
-    out[at++] = sizeof(T) == 1 ? '8' : sizeof(T) == 2 ? '6' : sizeof(T) == 4 ? '2' : '4';
-}
 template <class P> struct parameter {
     static constexpr own_parameter of() {
         own_parameter p{};

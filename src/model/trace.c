@@ -137,6 +137,7 @@ void trace_access(struct model_device *d, const warp_access *a, bool shared,
             m->lanes |= UINT32_C(1) << l;
             m->place[l] = a->address[l] - (uintptr_t)m->array;
             m->value[l] = a->value[l];
+            if (m->kind == MODEL_ATOMIC) m->given[l] = a->value[l];
         }
         left &= ~m->lanes;
         first = false;

@@ -3449,6 +3449,69 @@ __global__ void k(const float *in, float *out, int n) {
 kernel("wrong", "a grid that walks 4096 rounds at most", COUNTED, "", "elements that are its share")
 kernel("right", "a grid that counts its rounds, and walks all of them", COUNTED.replace("c < 4096", "c >= 0"), "", "8192 rounds of a warp's loop")
 
+# ---- An array for partial results ----
+PARTIALS = """
+__device__ unsigned taken;
+__global__ void k(PARAMETERS, int n) {
+    __shared__ float s[256];
+    __shared__ bool last;
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += blockDim.x * gridDim.x) v += in[i];
+    s[t] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) { partial[blockIdx.x] = s[0]; __threadfence(); last = atomicInc(&taken, gridDim.x - 1) == gridDim.x - 1; }
+    __syncthreads();
+    if (last && t == 0) {
+        __threadfence();
+        float all = 0;
+        for (int b = 0; b < gridDim.x; ++b) all += ((volatile float *)partial)[b];
+        out[0] = all;
+    }
+}
+"""
+for parameters in ("const float *in, float *partial, float *out", "float *in, float *partial, float *out", "const float *in, float *out, float *partial"):
+    kernel("right", f"the last block, ({parameters})", PARTIALS.replace("PARAMETERS", parameters))
+kernel("wrong", "the last block, an array for partials, and no fence",
+       PARTIALS.replace("PARAMETERS", "const float *in, float *partial, float *out").replace("s[0]; __threadfence();", "s[0];"), "", ('"order"', "partial["))
+kernel("wrong", "one past the partials", PARTIALS.replace("PARAMETERS", "const float *in, float *partial, float *out").replace("b < gridDim.x", "b <= gridDim.x"),
+       "", ('"bounds"', "partial["))
+
+# ---- What a text promises ----
+kernel("wrong", "an assert() that does not hold for every n", """
+#include <assert.h>
+__global__ void k(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    assert(n < 1000);
+    if (i < n) atomicAdd(out, in[i]);
+}
+""", "", ('"promise"', "comes to an assert() that does not hold: line 5"))
+kernel("right", "an assert() that holds", KERNELS[-1].text.replace("n < 1000", "blockDim.x <= 1024 && n > 0"))
+LDG = """
+__device__ unsigned taken;
+__global__ void k(const float *in, float *out, int n) {
+    __shared__ float s[256];
+    __shared__ bool last;
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += blockDim.x * gridDim.x) v += __ldg(&in[i]);
+    s[t] = v;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t == 0) { out[blockIdx.x] = s[0]; __threadfence(); last = atomicInc(&taken, gridDim.x - 1) == gridDim.x - 1; }
+    __syncthreads();
+    if (last && t == 0) {
+        __threadfence();
+        float all = 0;
+        for (int b = 0; b < gridDim.x; ++b) all += READ;
+        out[0] = all;
+    }
+}
+"""
+kernel("wrong", "the last block reads by __ldg()", LDG.replace("READ", "__ldg(&out[b])"), "", ('"promise"', "by __ldg(), and the kernel has written there: line 17"))
+kernel("right", "elements are read by __ldg(), partials are not", LDG.replace("READ", "((volatile float *)out)[b]"))
+
 
 TWINS = {
     "race": ("no barrier after the load", "a tree in shared memory"),
@@ -3467,4 +3530,5 @@ TWINS = {
     "order of blocks": ("the block with the highest number is taken for the last", "the last block"),
     "overflow": ("int index of a size_t length", "64-bit index of a size_t length"),
     "lengths": ("one block, powers of two", "one block walks the array"),
+    "promise": ("an assert() that does not hold for every n", "an assert() that holds"),
 }

@@ -733,3 +733,44 @@ def test_the_course_shuffles_as_the_rung_does(tally, tmp_path):
     runs = [json.loads(tally("explain", "shuffle", *asked, "--json")), tally.judged("explain", "--kernel", tmp_path / "mine.cu", *asked)]
     second = [next(s for s in run["steps"] if (s["launch"], s["block"], s["step"]) == (0, 0, 2)) for run in runs]
     assert [s["rounds"] for s in second] == [3, 3] and runs[1]["correct"]
+
+
+def test_atomics_and_variables_are_drawn_as_they_are(tally, tmp_path):
+    """What an atomic finds is not what it leaves. Each variable in global memory is an array of its own, of its own type."""
+    (tmp_path / "mine.cu").write_text("""
+__device__ unsigned count = 5;
+__device__ float partial[64];
+__global__ void f(const float *in, float *out, int n) {
+    __shared__ int order[4];
+    if (threadIdx.x >= n) return;
+    order[threadIdx.x] = 7;
+    partial[threadIdx.x + 2] = in[threadIdx.x];
+    atomicAdd(out, in[threadIdx.x]);
+    atomicAdd(&count, 1);
+}
+""")
+    asked = "explain", "--kernel", tmp_path / "mine.cu", "-n", 4, "--block", 4, "--grid", 1
+    got = tally.judged(*asked, "--steps")
+    accesses = {a["array"]: a for s in got["steps"] for a in s["accesses"] if a["act"] != "read"}
+    x = [v for s in got["steps"] for a in s["accesses"] if a.get("array") == "in" for v in a["values"]][:4]
+    assert accesses["out"]["found"] == [0, x[0], x[0] + x[1], x[0] + x[1] + x[2]] and set(accesses["out"]["values"]) == {sum(x)}
+    assert accesses["count"]["found"] == [5, 6, 7, 8] and accesses["count"]["values"] == [9] * 4
+    assert accesses["partial"]["elements"] == [2, 3, 4, 5] and accesses["partial"]["values"] == x
+    assert accesses["order"]["values"] == [7] * 4
+    rows = [line.split() for line in tally(*asked, "--draw").splitlines()]
+    at = rows.index(["out", "0"])
+    assert rows[at + 1] == ["before", "0"] and rows[at + 2] == ["after", str(int(sum(x)))]
+    at = rows.index(["count", "0"])
+    assert rows[at + 1] == ["before", "5"] and rows[at + 2] == ["after", "9"]
+
+
+def test_a_last_block_is_drawn(tally, tmp_path):
+    """Lesson 16 has 65536 partials, of which one block touches one."""
+    lesson = pathlib.Path(__file__).resolve().parents[2] / "lessons" / "16_last_block.cu"
+    text = tally("explain", "--kernel", lesson, "--svg", "-", "-n", 256)
+    assert "partials" in text and "finished" in text
+
+
+def test_a_rungs_atomic_is_drawn_with_what_it_finds(tally):
+    rows = [line.split() for line in tally("explain", "coarsened", "--finish", "atomic", "-n", 16, "--block", 4, "--dtype", "i32", "--draw").splitlines()]
+    assert rows[rows.index(["total", "0"]) + 1] == ["before", "0"]
