@@ -123,7 +123,7 @@ def _full(shape: tuple[int, ...], value: Any) -> Array:
 
 
 def _copies(t: Operand, u: Operand | None, x: Array, y: Array | None) -> tuple[Any, Any]:
-    """Returns copies of some of t's and u's elements that the engine can read. 64-bit integers among float64 become pairs of these."""
+    """Returns copies of some of t's and u's elements that the engine can read. 64-bit integers among float64 become two."""
     if t.type == "f64" and y is not None and not {x.dtype.char, y.dtype.char}.isdisjoint("lLqQ"):
         x, y = _exact_pair(x, y)
     return copied(x, DTYPE[t.type], t.is_conjugated), copied(y, DTYPE[t.type], u is not None and u.is_conjugated)
