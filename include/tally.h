@@ -1025,7 +1025,8 @@ typedef struct tally_ladder_access {
     unsigned size;        /* bytes of them together */
     /* The first one: as read, or got; as it stands at the end of the step, if written. */
     tally_value value[32];
-    tally_value given[32]; /* TALLY_LADDER_EXCHANGE: what the lane itself gave; _ATOMIC: what it found */
+    tally_value
+        given[32]; /* TALLY_LADDER_EXCHANGE: what the lane itself gave; _ATOMIC: what it found */
     uint32_t transactions, fewest_transactions, bank_conflicts; /* what it cost */
     /* The kernel's file, "shared.cu", and the line in it that does this; "" and 0 where the library has
      * no debugging information */
@@ -1135,7 +1136,7 @@ typedef enum tally_own_fault {
     TALLY_OWN_ENDLESS,   /* it does not end */
     TALLY_OWN_ORDER,     /* a fence is missing beside the atomic by which blocks pass values on */
     TALLY_OWN_SHUFFLE,   /* a shuffle takes a value from a lane that takes no part in it */
-    TALLY_OWN_PROMISE    /* an assert() does not hold, or __ldg() reads what the kernel has written */
+    TALLY_OWN_PROMISE /* an assert() does not hold, or __ldg() reads what the kernel has written */
 } tally_own_fault;
 
 typedef struct tally_own_result {
