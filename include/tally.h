@@ -416,7 +416,8 @@ TALLY_API tally_status tally_groups_grow(tally_groups *groups, size_t count);
 /* Returns the number of groups; 0 for NULL. */
 TALLY_API size_t tally_groups_count(const tally_groups *groups);
 /* From now on argmin and argmax count the elements of their group, and not all that are fed.
- * TALLY_EINVAL once elements have been fed; TALLY_EUNSUPPORTED with skip_nan. */
+ * With skip_nan, NaNs that are fed do not count there; those of an added state do (tally_groups_add_state()).
+ * TALLY_EINVAL once elements have been fed. */
 TALLY_API tally_status tally_groups_index_within(tally_groups *groups);
 /* Writes the number of elements of each group to count[0] ... count[groups - 1]. TALLY_EINVAL: an argument is NULL. */
 TALLY_API tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]);

@@ -195,8 +195,6 @@ tally_status tally_groups_index_within(tally_groups *groups) {
     if (!groups) return fail(TALLY_EINVAL, "tally_groups_index_within: groups is NULL");
     if (groups->fed > 0)
         return fail(TALLY_EINVAL, "the groups have elements already, whose indices count all");
-    if (groups->plan.skip_nan)
-        return fail(TALLY_EUNSUPPORTED, "indices within a group count no skipped NaNs");
     groups->is_index_within = true;
     return TALLY_OK;
 }
