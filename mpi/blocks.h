@@ -16,7 +16,8 @@ struct block {
     unsigned char bytes[];
 };
 
-/* What blocks are, for the operator, which finds this by their datatype. It must live as long as that. */
+/* The kind of some blocks. MPI's operator gets no context, so their datatype has this as an attribute; it must live as long as
+ * the datatype. */
 struct block_kind {
     const tally_problem *problem; /* with the user's operator, if there is one; else NULL will do */
     int are_groups;

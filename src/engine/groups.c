@@ -565,7 +565,7 @@ static tally_status load_group(tally_groups *g, size_t i, const unsigned char **
         monoids[monoid].pack(p, monoid_state(&s, monoid), again);
         if (memcmp(word, again, words * sizeof *word) != 0) return impossible();
     }
-    if (!state_is_settled(p, &s)) return impossible();
+    if (!monoid_states_agree(p, &s) || !state_is_settled(p, &s)) return impossible();
     put_state(g, i, &s);
     if (!g->tree || s.n == 0) return TALLY_OK;
     const tally_status status = next_saved(at, end, &g->asked, &g->tree[i]);

@@ -40,7 +40,7 @@ struct question {
 };
 void state_question(const tally_problem *p, struct question *q);
 
-/* Returns whether the monoids of a loaded state say the same of its elements: one that was saved is so. */
+/* Returns whether state_settle() leaves a state as it is, as it does one that was saved. */
 int state_is_settled(const struct problem *p, const struct state *s);
 
 #if defined(TALLY_DEBUG)

@@ -56,8 +56,8 @@ PURE u64 part_of(const parts_plan *p, u64 row, u64 *vector) {
     return row / p->rows.vectors;
 }
 
-/* Where a row begins. `first`: the place of the first element of its vector, or of its row of an array. `start`: the
- * number along the axis, or in the order, of the row's first element. */
+/* The origin of a row. Its elements lie along an axis, or in the order that a sort gave: `first` is the place of number 0 there,
+ * and `start` is the number of the row's first element. */
 typedef struct row_origin {
     spot first;
     u64 start;

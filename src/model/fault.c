@@ -58,7 +58,7 @@ static bool is_of_one_pair(const model_fault *a, const model_fault *b) {
 
 bool fault_forgive(struct model_device *d) {
     if (!d->launch->forgives) return false;
-    /* What orders the lanes of a warp leaves a race between warps what it is: that one is told. */
+    /* A race between warps is told in place of one within a warp: __syncwarp() would mend the latter alone. */
     if (is_race_of(&d->noted, true) && is_race_of(&d->fault, false) &&
         is_of_one_pair(&d->noted, &d->fault))
         d->noted = d->fault;

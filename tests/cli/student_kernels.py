@@ -3488,27 +3488,8 @@ __global__ void k(const float *in, float *out, int n) {
 }
 """, "", ('"promise"', "comes to an assert() that does not hold: line 5"))
 kernel("right", "an assert() that holds", KERNELS[-1].text.replace("n < 1000", "blockDim.x <= 1024 && n > 0"))
-LDG = """
-__device__ unsigned taken;
-__global__ void k(const float *in, float *out, int n) {
-    __shared__ float s[256];
-    __shared__ bool last;
-    int t = threadIdx.x;
-    float v = 0;
-    for (int i = blockIdx.x * blockDim.x + t; i < n; i += blockDim.x * gridDim.x) v += __ldg(&in[i]);
-    s[t] = v;
-    __syncthreads();
-    for (int d = blockDim.x / 2; d > 0; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
-    if (t == 0) { out[blockIdx.x] = s[0]; __threadfence(); last = atomicInc(&taken, gridDim.x - 1) == gridDim.x - 1; }
-    __syncthreads();
-    if (last && t == 0) {
-        __threadfence();
-        float all = 0;
-        for (int b = 0; b < gridDim.x; ++b) all += READ;
-        out[0] = all;
-    }
-}
-"""
+LDG = PARTIALS.replace("PARAMETERS", "const float *in, float *out").replace("in[i]", "__ldg(&in[i])").replace(
+    "partial[", "out[").replace("((volatile float *)partial)[b]", "READ")
 kernel("wrong", "the last block reads by __ldg()", LDG.replace("READ", "__ldg(&out[b])"), "", ('"promise"', "by __ldg(), and the kernel has written there: line 17"))
 kernel("right", "elements are read by __ldg(), partials are not", LDG.replace("READ", "((volatile float *)out)[b]"))
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shapes as t
+from test_exact_states import with_hash
 
 SEED = int(os.environ.get("TALLY_SEED", "1"))
 print(f"TALLY_SEED={SEED}")
@@ -752,14 +753,6 @@ def test_group_states(type, device):
         with pytest.raises(t.Failed):
             t.Groups.load(problem, groups, saved[:-8])
     assert seen > 3  # problems whose states additions combine
-
-
-def with_hash(saved):
-    """The bytes with the hash (FNV-1a of all before it) made right again."""
-    h = 0xcbf29ce484222325
-    for byte in saved[:-8]:
-        h = (h ^ byte) * 0x100000001b3 & ((1 << 64) - 1)
-    return bytes(saved[:-8]) + h.to_bytes(8, "little")
 
 
 @pytest.mark.parametrize("op, also", [("sum", ["min"]), ("describe", []), ("mean", ["norm1", "max"])])

@@ -18,7 +18,7 @@
 #define VALUES_ARE_ELEMENTS 1
 #define NEVER_LOST          "extremes lose nothing"
 
-/* Where HAS_LEAST is 0 nothing reads `least`, and compilers leave it out. */
+/* The greatest and the least key. Nothing reads `least` if HAS_LEAST is 0, so it then takes no register. */
 typedef struct state {
     key most, least;
 } state;
