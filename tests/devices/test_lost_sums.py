@@ -1,16 +1,18 @@
-"""Sums of short floats along an axis that two doubles do not hold, which a warp adds again (src/kernels/schedule/lost_sums.h): by
-rows and by columns of every kernel, against the oracle. TALLY_SEED gives other data."""
+"""Sums of floats along an axis that two doubles do not hold: by rows and by columns of every kernel, against the oracle. A warp
+adds those of short floats again (src/kernels/schedule/lost_sums.h). Also sums that two doubles do hold, though all large terms
+cancel. TALLY_SEED gives other data."""
 
 import numpy as np
 import pytest
 
+import data
 import oracle
 import shapes as t
 from test_shapes import SEED, elements_of, opened
 
 SPECS = ["model", "cuda:0"]
-TYPES = {"f32": (-149, 128, 23), "bf16": (-133, 128, 7)}  # the least and the greatest exponent, bits of the mantissa
-KINDS = ["far", "nothing", "one unit", "one unit less", "largest", "infinite", "both infinities", "nan", "least"]
+TYPES = {"f32": (-149, 128, 23), "bf16": (-133, 128, 7), "f64": (-1074, 1024, 52)}  # the least and the greatest exponent, bits of the mantissa
+KINDS = ["far", "nothing", "one unit", "one unit less", "largest", "infinite", "both infinities", "nan", "least"] + 4 * ["undone"]
 #: Lines of these lengths: of few_rows and `few`, of the stage by lanes and by teams, of blocks, of warps, and of chunks.
 LENGTHS = [3, 8, 37, 130, 1000, 3000]
 
@@ -29,6 +31,8 @@ def line(kind, type, n, rng):
         x = rng.choice([-1.0, 1.0], n) * 2.0 ** low
         x[0], x[-1] = largest, -largest
         return x
+    if kind == "undone":
+        return data.undone(rng, n, low, high - 1)
     if kind == "largest":
         x[:] = rng.choice([-largest, largest])
         x[-1] = 2.0 ** low

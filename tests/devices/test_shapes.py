@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import conftest
+import data
+import oracle
 import shapes as t
 from drawn import types_on
 from test_devices import USERS
@@ -71,9 +73,19 @@ def elements(type, shape, rng, kind="tame"):
         x[rng.random(n) < 0.2] = -0.0
     if kind == "underflow":  # what is left of sums, and variances, lies around the least f16, bf16 and f32
         x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice([-10, -13, -20, -75, -134, -149, -160], n))
+    if kind == "undone":
+        x = undone(type, shape, rng)
     with np.errstate(over="ignore"):
         x = elements_of(type, x)
     return (t.with_payloads(type, x, rng) if kind == "special" else x).reshape(shape)
+
+
+def undone(type, shape, rng):
+    """Lines along some axis that are data.undone()'s, all alike."""
+    lengths = np.atleast_1d(shape).astype(int) if np.size(shape) else np.array([1])
+    axis = int(rng.integers(len(lengths)))
+    line = data.undone(rng, int(lengths[axis]), oracle.FORMAT[type][2] - 1, oracle.FORMAT[type][1] - 1)
+    return np.broadcast_to(line.reshape([-1] + [1] * (len(lengths) - 1 - axis)), lengths).ravel()
 
 
 def elements_of(type, x):
@@ -83,7 +95,7 @@ def elements_of(type, x):
     return x.astype(t.DTYPE[type])
 
 
-KINDS = ["tame", "small", "special", "zeros", "wild", "huge", "underflow"]
+KINDS = ["tame", "small", "special", "zeros", "wild", "huge", "underflow", "undone"]
 
 
 def problems(type):

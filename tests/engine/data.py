@@ -144,6 +144,21 @@ def _specials(g, type_, n):
     return raw
 
 
+def undone(g, n, least, most):
+    """n doubles, of which a lane that adds four of every step-th keeps a small number and a larger one, which another element
+    cancels. `least` and `most` bound the exponents."""
+    middle = int(g.integers(least + (most - least) // 4, most - (most - least) // 4))
+    x = np.zeros(n)
+    for _ in range(int(g.integers(1, 4)) if n > 4 else 0):
+        step = 1 << int(g.integers((n // 4).bit_length()))
+        at = int(g.integers(n - 3 * step)) + step * np.arange(4)
+        some = np.exp2(np.clip(middle + np.array([0, 60, 60, -54]), least, most))
+        other = g.integers(n)
+        if not x[at].any() and not x[other] and other not in at:
+            x[at], x[other] = some * [1, 1, -1, 1], -some[0]
+    return x
+
+
 FLOAT_KINDS = {
     "uniform": lambda g, t, n: floats(t, g.random(n) * 2 - 1),
     "positive": lambda g, t, n: floats(t, g.random(n)),
@@ -166,6 +181,7 @@ FLOAT_KINDS = {
     "falling": lambda g, t, n: exponents(g, t, n, np.linspace(_top(t), 0, n)),
     "outlier": _outlier,
     "specials": _specials,
+    "undone": lambda g, t, n: floats(t, undone(g, n, oracle.FORMAT[t][2] - 1, oracle.FORMAT[t][1] - 1)),
     "near-one": lambda g, t, n: floats(t, g.choice([-1.0, 1.0], n) * np.exp2(g.uniform(-.5, .5, n))),
 }
 

@@ -107,14 +107,14 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     }
     const u32 is_finite = high - high == 0;
     const double both = two_sum(double_from(a[1]), double_from(b[1]), &f);
-    const double low = two_sum(both, e, &g), sum = high + low;
+    const double low = two_sum(both, e, &g);
     if (is_finite && !(f == 0 && g == 0)) *tag |= TAG_OF_LOSS;
-    if (!is_finite || low == 0) {
-        a[0] = double_bits(high);
-        a[1] = 0;
-    } else {
-        a[0] = double_bits(sum);
-        a[1] = double_bits(low - (sum - high));
+    a[0] = double_bits(high);
+    a[1] = 0;
+    if (is_finite && low != 0) { /* `low` may be the larger one, as additions leave it so */
+        double rest;
+        a[0] = double_bits(two_sum(high, low, &rest));
+        a[1] = double_bits(rest);
     }
 }
 
