@@ -209,13 +209,13 @@ def test_what_a_gpu_stops(ask):
     text = SHUFFLES.replace("T v = 0;", "T v = 0;\n    STEP")
 
     def told(step):
-        return ask(text.replace("STEP", f"if (n > 60000) {{ {step} }}"), "--dtype", "f32", "-n", 1000)
+        return ask(text.replace("STEP", f"if (n > 1000000) {{ {step} }}"), "--dtype", "f32", "-n", 1000)
 
-    assert told("if (threadIdx.x == 0 && blockIdx.x == 0) input[n + 2] = 1;")["fault"] == "it writes behind its input: element 65538, of 65536"
+    assert told("if (threadIdx.x == 0 && blockIdx.x == 0) input[n + 2] = 1;")["fault"] == "it writes behind its input: element 1048579, of 1048577"
     got = told("input[1ll << 40] = 1;")
     assert got["fault"].startswith("the device stops it: ") and 1000 in got["right_for"]
     got = told("while (true) ((volatile float *)output)[blockIdx.x] = 0;")
-    assert "with n = 65536 it does not end: it was stopped after" in got["not_run"]
+    assert "with n = 1048577 it does not end: it was stopped after" in got["not_run"]
     got = ask(text.replace("STEP", "\n#ifdef __CUDA_ARCH__\n    no_such_word();\n#endif\n"), "--dtype", "f32")
     assert "mine.cu" in got["not_run"] and "no_such_word" in got["not_run"] and not got["right_for"]
 
