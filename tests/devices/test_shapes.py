@@ -71,8 +71,9 @@ def elements(type, shape, rng, kind="tame"):
         x[rng.random(n) < 0.02] = np.nan
         x[rng.random(n) < 0.02] = np.inf
         x[rng.random(n) < 0.2] = -0.0
-    if kind == "underflow":  # what is left of sums, and variances, lies around the least f16, bf16 and f32
-        x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice([-10, -13, -20, -75, -134, -149, -160], n))
+    if kind == "underflow":  # what is left of sums, and variances, lies around the least f16, bf16 and f32; squares, of f64
+        scales = [-10, -13, -20, -75, -134, -149, -160] if type != "f64" or rng.random() < 0.5 else [-530, -536, -538, -541]
+        x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice(scales[:1 + rng.integers(len(scales))], n))
     if kind == "undone":
         x = undone(type, shape, rng)
     with np.errstate(over="ignore"):
@@ -275,6 +276,18 @@ def test_columns_with_an_infinity(device, type):
         for op in ("var", "std", "norm2", "sumsq"):
             for ddof in (0, 1):
                 same(lambda d: t.reduce_axes(t.Problem(op, type, ddof=ddof), x, [0], device=d), device, f"{op}, {ddof}, {rows} x {columns}")
+
+
+@pytest.mark.parametrize("op", ["sumsq", "norm2", "var"])
+@pytest.mark.parametrize("least", [-1074, -1022, -960, -900])
+def test_squares_that_underflow(op, least, device):
+    """Squares of f64 that lose bits below 2^-1074, by columns, by rows, and by vectors' segments."""
+    rng = np.random.default_rng(SEED)
+    x = np.ldexp(rng.integers(8, 16, (23, 36)) * rng.choice([-1.0, 1.0], (23, 36)), least // 2 - rng.integers(0, 5, 36))
+    for axis in (0, 1):
+        same(lambda d: t.reduce_axes(t.Problem(op, "f64"), x, [axis], device=d), device, f"{op} along axis {axis}, 2^{least}")
+    cuts = t.along(x, 0, t.segments_shape(23, np.array([0, 4, 23])))
+    same(lambda d: t.run(t.Problem(op, "f64"), cuts, x, None, 72, d), device, f"{op} of vectors, 2^{least}")
 
 
 def random_view(type, rng, py):

@@ -128,9 +128,9 @@ PURE u64 squares_value(moment_sums s, u64 n, u32 op, u64 correction, i32 exponen
     const ball squares = {s.square, s.rest, s.rough * s.square + s.off};
     if ((s.rough != 0 || s.off != 0) && s.square == 0) *lost = 1;
     if (op == NORM2) return norm_value(s.square, s.rest, to, squares.b, lost);
-    if (op == SUMSQ)
-        return squares.b == 0 ? doubles_value(s.square, s.rest, n, 0, to, 0, lost)
-                              : ball_value(squares, to, lost);
+    if (op == SUMSQ) /* a bound that underflows is 0, and is none */
+        return s.rough == 0 && s.off == 0 ? doubles_value(s.square, s.rest, n, 0, to, 0, lost)
+                                          : ball_value(squares, to, lost);
     const double ddof = ddof_of(correction, exponent, lost);
     return variance_value(s.high, s.low, s.square, s.rest, n, ddof, op == STD, to, s.rough, lost);
 }
