@@ -162,7 +162,8 @@ static tally_status opencl_open(size_t i, void *context, struct gpu **out) {
     get_facts(device, &gpu->facts);
     const int exact_division =
         (number(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-    snprintf(gpu->options, sizeof gpu->options, "-cl-std=CL1.2%s",
+    /* -w: some drivers write to the caller's terminal that a program has warnings. */
+    snprintf(gpu->options, sizeof gpu->options, "-cl-std=CL1.2 -w%s",
              exact_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 
     const cl_int error = connect(gpu, context);

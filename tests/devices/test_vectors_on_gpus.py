@@ -1,7 +1,10 @@
 """Segments and groups along an axis on the GPU devices: the bits, and the lines, that the calling thread has for the shape,
 whose own tests hold it against oracles (tests/engine/test_vectors.py). TALLY_SEED gives other random arrays."""
 
+import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -90,3 +93,19 @@ def test_several_values(device):
     for problem in (t.Problem("mean", "f32", also=["var", "sum", "norm2"]), t.Problem("min", "f32", also=["max"]),
                     t.Problem("argmax", "f32", also=["max"])):
         folded_case(problem, rng, py, device, 150)
+
+
+def test_nothing_is_written_to_the_terminal(device, tmp_path):
+    """Also where the driver compiles the kernels, whose compiler may have warnings."""
+    if device.spec != "opencl:0":
+        pytest.skip("for a driver that writes that there are some")
+    text = """if True:
+        import numpy as np, shapes as t
+        shape = t.along(np.ones((9, 8), np.float32), 0, t.segments_shape(9, np.array([0, 4, 9])))
+        for op in ("sum", "minmax"):
+            t.run(t.Problem(op, "f32"), shape, np.ones((9, 8), np.float32), None, 16, t.open_device("opencl:0"))
+    """
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True,
+                          env={**os.environ, "POCL_CACHE_DIR": str(tmp_path), "TALLY_CACHE": "0",
+                               "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
+    assert done.stdout + done.stderr == ""
