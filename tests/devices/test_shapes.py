@@ -290,6 +290,34 @@ def test_squares_that_underflow(op, least, device):
     same(lambda d: t.run(t.Problem(op, "f64"), cuts, x, None, 72, d), device, f"{op} of vectors, 2^{least}")
 
 
+def along_all(x, op, device, what):
+    """The same by columns, by rows, and by vectors: one segment, and one group."""
+    n, columns = x.shape
+    problem = t.Problem(op, "f64")
+    for axis in (0, 1):
+        same(lambda d: t.reduce_axes(problem, x, [axis], device=d), device, f"{what}, axis {axis}")
+    for shape in (t.segments_shape(n, np.array([0, n])), t.groups_shape(n, np.zeros(n, np.int32), 1)):
+        same(lambda d: t.run(problem, t.along(x, 0, shape), x, None, columns, d), device, f"{what} of vectors")
+
+
+@pytest.mark.parametrize("op", ["sumsq", "norm2"])
+def test_tiny_squares_beside_a_tie(op, device):
+    """A square that no double has makes the sum of the others, half way between two doubles, round up."""
+    for exponent in (0, -400, 400):
+        for rows, step in [(5, 1), (256, 16), (40, 8), (23, 3)]:
+            x = np.zeros((rows, 2))
+            x[[0, step]], x[2 * step], x[-1] = 2.0 ** (exponent - 27), 2.0 ** max(exponent - 600, -1074), 2.0 ** exponent
+            along_all(x, op, device, f"{op} of {rows} by {step} steps, 2^{exponent}")
+
+
+def test_means_that_are_subnormal(device):
+    """Quotients of some last bits of f64, ties among them."""
+    for n in (6, 12, 24, 49):
+        x = np.zeros((n, 20))
+        x[0] = np.ldexp(np.arange(20) * 3.0, -1074)
+        along_all(x, "mean", device, f"means of {n}")
+
+
 def random_view(type, rng, py):
     dims = py.randint(1, 6)
     shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]

@@ -170,14 +170,14 @@ PURE u32 quick_float(double x, u64 *bits) {
 /* ---- Near sums ------------------------------------------------------------------------------------------- */
 
 /* Returns whether a sum of n < 2^53 elements, or their mean, is the same float of the type `to` wherever it lies within
- * `off` of `sum`; *bits are its bits. The mean's quotient by way of 1 / n has an error of less than 2^-50 of itself, and
- * each end's addition one of 2^-53. */
+ * `off` of `sum`; *bits are its bits. The mean's quotient by way of 1 / n has an error of less than 2^-50 of itself or, where
+ * it is subnormal, of less than a last bit, and each end's addition one of 2^-53. */
 PURE u32 near_sum_rounds(double sum, double off, u32 n, u32 mean, u32 to, u64 *bits) {
     double v = sum;
     if (mean) {
         const double r = 1 / (double)n;
         v *= r;
-        off = off * r + magnitude_of(v) * 0x1p-50;
+        off = off * r + magnitude_of(v) * 0x1p-50 + (sum == 0 ? 0 : 0x1p-1074);
     }
     off += magnitude_of(v) * 0x1p-52;
     /* -0 + 0 would be +0: a sum of -0s alone has off = 0, and stays as it is. */

@@ -192,6 +192,11 @@ INLINED u32 is_outside(const batch *b, const tile_part *t, u32 columns, u32 rows
     return outside;
 }
 
+/* Returns not 0 if the square of x may be too small for a double: add_below()'s error is then 0, though something is lost. */
+PURE u64 underflowing_square(double x) {
+    return exponent_field(x) < 1023 - 537 ? double_bits(x) << 1 : 0;
+}
+
 /* Adds a tile to the batch, or to the whole states if it fits no batch. `from` is where its `count` rows lie. */
 INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u32 rows, u32 count,
                       row_source from) {
@@ -217,6 +222,7 @@ INLINED void add_tile(batch *b, state *whole, const tile_part *t, u32 columns, u
             lost |= double_bits(error);
         }
         lost |= double_bits(add_below(x, &b->square[v], &b->rest[v]));
+        if (!HAS_SUM) lost |= underflowing_square(x); /* what sums of elements lose tells of them */
     }
     UNROLL
     for (u32 v = 0; v < columns; v++)
