@@ -161,11 +161,12 @@ ALWAYS_INLINE vf64 root_of(vf64 v) {
  * s + e - r r, divided by 2 r, is the rest of the root within some 2^-104 of it. b moves the root
  * by at most b / r. b is infinite if nothing is known, and stays 0 if r is the exact root. */
 ALWAYS_INLINE void take_root(vf64 *s, vf64 *e, vf64 *b) {
-    const vf64 first = root_of(*s + *e), left = *e - fused(first, first, *s);
-    const vi64 is_root = (vi64)(*b == 0) & (vi64)(*e == 0) & (vi64)(left == 0);
-    const vi64 fits = (vi64)(*s > 0x1p-900) & (vi64)(*s < 0x1p1000);
+    vf64 t; /* `rest` is at most half of its last bit, so that the remainder of t is a double */
+    const vf64 rest = two_sum(*s, *e, &t), first = root_of(t), left = rest - fused(first, first, t);
+    const vi64 is_root = (vi64)(*b == 0) & (vi64)(rest == 0) & (vi64)(left == 0);
+    const vi64 fits = (vi64)(t > 0x1p-900) & (vi64)(t < 0x1p1000);
     const vf64 bound = (vf64)((vi64)(*b / first + first * 0x1p-98) & ~is_root);
-    const vi64 is_zero = is_root & (vi64)(*s == 0);
+    const vi64 is_zero = is_root & (vi64)(t == 0);
     *e = (vf64)((vi64)(left / (2 * first)) & ~is_zero);
     *b = (vf64)(((vi64)bound | (~fits & INT64_C(0x7ff0000000000000))) & ~is_zero);
     *s = first;
@@ -234,7 +235,7 @@ ALWAYS_INLINE vi64 round_to_f64(vf64 s, vf64 e, vf64 d, vi64 *certain) {
 /* Returns s + e +- d rounded to floats, as round_to_f64() does for doubles. Widens d by the two roundings to
  * doubles. */
 ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
-    const vf64 more = d + absolute(s) * 0x1p-51;
+    const vf64 more = d + (absolute(s) + absolute(e)) * 0x1p-51; /* e may be the larger one */
     const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
     const vf64 x = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e - more))),
                y = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e + more)));

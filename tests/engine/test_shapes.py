@@ -358,6 +358,32 @@ def test_means_next_to_ties(device):
                 axes_case(t.Problem("mean", "f64", out="f32"), array, axes, device)
 
 
+def test_sums_whose_second_double_is_the_larger(device):
+    """1 + 2^-24 + 2^-60, of which additions leave 2^-60 and a second double with the rest; beside sums that take a bound."""
+    undone = [2.0**80, 1, 2.0**-24, -2.0**80, 2.0**-60]
+    bounded = [1, 2.0**-60, 2.0**-70, 2.0**-130, 0.25]
+    block = np.array([undone] + 15 * [bounded]).T
+    x = np.r_[np.tile(block, 4), np.zeros((4, 64))]
+    narrow = x.astype(np.float32)
+    want = 0x3f800001
+    for problem, array, y in ((t.Problem("dot", "f32"), narrow, np.ones_like(narrow)), (t.Problem("sum", "f32", also=["var"]), narrow, None),
+                              (t.Problem("sum", "f64", out="f32"), x, None), (t.Problem("sum", "f32"), narrow, None)):
+        got = t.reduce_axes(problem, array, [0], y, device=device)[0]
+        assert hex(got[0]) == hex(want) and (got[::16] == got[0]).all(), problem.op
+    got = t.reduce_groups(t.Problem("sum", "f32"), block.astype(np.float32).ravel(), np.tile(np.arange(16), 5), 16, device=device)[0]
+    assert hex(got[0]) == hex(want)
+
+
+def test_a_norm_of_a_long_column_beside_a_tie(device):
+    """What 58,000 additions leave is many last bits of the sum of squares, whose root lies just above the middle of two doubles."""
+    column = np.array([77087840 * 2.0**19] + 58628 * [361758] + [360527, 605861, 91045, 2372]) * 2.0**-19
+    x = np.repeat(column, 64).reshape(-1, 64)
+    x[:, 1] = 0
+    x[:5, 1] = [1, 2.0**-30, 2.0**-35, 2.0**-65, 0.5]
+    got = t.reduce_axes(t.Problem("norm2", "f64"), x, [0], device=device)[0].view(np.float64)
+    assert got[0].hex() == "0x1.2611180002f77p+26" and (got[2:] == got[0]).all()
+
+
 @pytest.mark.parametrize("type,out,root", [("f64", "f32", 1 + 2.0**-24), ("f64", "bf16", 257), ("f32", "bf16", 257),
                                            ("f32", "f16", 2049), ("i32", "bf16", 257), ("f16", "bf16", 257)])
 def test_norms_next_to_ties(type, out, root, device):
