@@ -10,7 +10,6 @@ import pytest
 
 import conftest
 import data
-import oracle
 import shapes as t
 from drawn import types_on
 from test_devices import USERS
@@ -75,18 +74,10 @@ def elements(type, shape, rng, kind="tame"):
         scales = [-10, -13, -20, -75, -134, -149, -160] if type != "f64" or rng.random() < 0.5 else [-530, -536, -538, -541]
         x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice(scales[:1 + rng.integers(len(scales))], n))
     if kind == "undone":
-        x = undone(type, shape, rng)
+        x = data.undone_lines(rng, type, shape)
     with np.errstate(over="ignore"):
         x = elements_of(type, x)
     return (t.with_payloads(type, x, rng) if kind == "special" else x).reshape(shape)
-
-
-def undone(type, shape, rng):
-    """Lines along some axis that are data.undone()'s, all alike."""
-    lengths = np.atleast_1d(shape).astype(int) if np.size(shape) else np.array([1])
-    axis = int(rng.integers(len(lengths)))
-    line = data.undone(rng, int(lengths[axis]), oracle.FORMAT[type][2] - 1, oracle.FORMAT[type][1] - 1)
-    return np.broadcast_to(line.reshape([-1] + [1] * (len(lengths) - 1 - axis)), lengths).ravel()
 
 
 def elements_of(type, x):

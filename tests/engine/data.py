@@ -159,6 +159,20 @@ def undone(g, n, least, most):
     return x
 
 
+def undone_lines(g, type_, shape):
+    """Doubles of that shape, one behind another. The lines along some axis are like undone(): all alike, but for a power of
+    two, the sign, and some lines of numbers far apart."""
+    lengths = np.atleast_1d(shape).astype(int) if np.size(shape) else np.array([1])
+    axis, least, most = int(g.integers(len(lengths))), oracle.FORMAT[type_][2] - 1, oracle.FORMAT[type_][1] - 1
+    length = int(lengths[axis])
+    count = int(np.prod(np.delete(lengths, axis)))
+    lines = np.tile(undone(g, length, least + 4, most - 4), (count, 1))
+    far = g.random(count) < 0.3
+    lines[far] = np.exp2(np.clip(g.integers(-70, 10, (int(far.sum()), length)), least + 4, most - 4))
+    lines *= np.exp2(g.integers(-4, 4, (count, 1))) * g.choice([-1.0, 1.0], (count, 1))
+    return np.moveaxis(lines.reshape([*np.delete(lengths, axis), length]), -1, axis).ravel()
+
+
 FLOAT_KINDS = {
     "uniform": lambda g, t, n: floats(t, g.random(n) * 2 - 1),
     "positive": lambda g, t, n: floats(t, g.random(n)),

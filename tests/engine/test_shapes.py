@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 
+import data
 import shapes as t
 from test_exact_states import with_hash
 
@@ -51,6 +52,8 @@ def elements(type, shape, rng, kind="tame"):
         x[rng.random(n) < 0.2] = -0.0
     if kind == "underflow":  # what is left of sums, and variances, lies around the least f16, bf16 and f32
         x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice([-10, -13, -20, -75, -134, -149, -160], n))
+    if kind == "undone":
+        x = data.undone_lines(rng, type, shape)
     with np.errstate(over="ignore"):
         if type == "bf16":
             bits = x.astype(np.float32).view(np.uint32)
@@ -59,7 +62,7 @@ def elements(type, shape, rng, kind="tame"):
     return (t.with_payloads(type, x, rng) if kind == "special" else x).reshape(shape)
 
 
-KINDS = ["tame", "small", "special", "zeros", "wild", "huge", "underflow"]
+KINDS = ["tame", "small", "special", "zeros", "wild", "huge", "underflow", "undone"]
 
 
 def problems(type):
@@ -225,7 +228,7 @@ def test_larger_axes(type, shape, axes, device, request):
                 t.Problem("minmax", type), t.Problem("var", type, ddof=1), t.Problem("nonzero", type),
                 t.Problem("prod", type), t.Problem("xor", type), t.Problem("std", type, out="f64"),
                 t.Problem("sum", type, out="f64"), t.Problem("norm2", type), t.Problem("norminf", type)]
-    for kind in ("tame", "wild", "small"):
+    for kind in ("tame", "wild", "small", "undone"):
         x = elements(type, shape, rng, kind)
         for problem in py.sample(problems, 5):  # other devices, types and seeds have others
             axes_case(problem, x, axes, device)
@@ -622,7 +625,7 @@ def test_groups(type, device):
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
     for i, problem in enumerate(problems(type)):
         n, groups = py.choice([(0, 3), (1, 1), (500, 7), (500, 100), (2000, 3)])
-        x, y = elements(type, n, rng, py.choice(["tame", "wild", "special", "zeros"])), elements(type, n, rng)
+        x, y = elements(type, n, rng, py.choice(["tame", "wild", "special", "zeros", "undone"])), elements(type, n, rng)
         ids = rng.integers(0, groups, n).astype(ID_TYPES[i % 8])
         if i % 3 == 0:
             ids = np.sort(ids)
@@ -723,7 +726,7 @@ def test_group_states(type, device):
         if problem.c.fast:
             continue
         groups, n = 9, 3000
-        x, y = elements(type, n, rng, py.choice(["tame", "wild", "special"])), elements(type, n, rng)
+        x, y = elements(type, n, rng, py.choice(["tame", "wild", "special", "undone"])), elements(type, n, rng)
         ids = rng.integers(-1, groups, n)
         ids[ids == 4] = 5
         y = y if problem.two() else None
