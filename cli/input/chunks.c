@@ -53,9 +53,11 @@ static bool grow(struct chunk *p, size_t wanted) {
     return true;
 }
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
+
 /* Skips the byte-order mark of a UTF-8 text. Fails with a message for UTF-16. */
 static bool check_start(const struct chunks *r, struct chunk *p, size_t used) {
-    if (used >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0) p->begin = 3;
+    if (used >= 3 && memcmp(p->text, BYTE_ORDER_MARK, 3) == 0) p->begin = 3;
     if (used < 2 || (memcmp(p->text, "\xff\xfe", 2) != 0 && memcmp(p->text, "\xfe\xff", 2) != 0))
         return true;
     return failed("%s is text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE | tally ...",
@@ -65,7 +67,8 @@ static bool check_start(const struct chunks *r, struct chunk *p, size_t used) {
 
 /* Returns where a line without an end, of `used` bytes, is cut: behind its last byte or its last blank. 0: nowhere. */
 static size_t find_cut(const struct chunks *r, const struct chunk *p, size_t used) {
-    const char *first = p->text + strspn(p->text, " \t");
+    const size_t mark = !r->read && memcmp(p->text, BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
+    const char *first = p->text + mark + strspn(p->text + mark, " \t\r\v\f");
     if (r->work.cut == CUT_ANYWHERE) return used;
     if (*first == '#' && !p->continues) return 0; /* a comment */
     while (used && p->text[used - 1] != ' ' && p->text[used - 1] != '\t')

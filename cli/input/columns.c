@@ -371,6 +371,14 @@ static bool tell(const struct table *t, const struct fault *f) {
     if (f->kind == NO_COLUMN)
         failed("%s:%" PRIu64 ": the line has %zu field%s, and no column %s", name, line, f->fields,
                f->fields == 1 ? "" : "s", f->column->name);
+    else if (f->kind == LONG_ROW)
+        failed("%s:%" PRIu64 ": the line is longer than %d bytes; only lines whose fields stand "
+               "between delimiters (-F) may be",
+               name, line, LINE_BYTES);
+    else if (f->kind == BEHIND_QUOTE)
+        failed("%s:%" PRIu64 ": text stands behind a field's closing quote; a quote within a "
+               "field is doubled",
+               name, line);
     else if (f->kind == ZERO_IN_KEY)
         failed("%s:%" PRIu64 ": the key in column %s has a zero byte", name, line, f->column->name);
     else

@@ -17,6 +17,7 @@ enum { BY_BLANKS = (char)0xff };
 struct field {
     const char *first, *last; /* its text is [first, last), without quotes around it */
     bool is_quoted;
+    bool has_more; /* text stands behind the closing quote */
 };
 
 static inline bool field_is_blank(char c) {

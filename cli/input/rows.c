@@ -334,11 +334,13 @@ static inline const char *part(const struct parting *by, const char *at, const c
     static const uint64_t quotes = 0x0101010101010101u * '"';
     if (by->has_quotes && by->trims) at = skip_blanks(at, end);
     f->is_quoted = by->has_quotes && at < end && *at == '"';
+    f->has_more = false;
     f->first = at + f->is_quoted;
     if (f->is_quoted) {
         f->last = find_either(at + 1, end, quotes, quotes);
         if (f->last == end) return NULL; /* the row goes on in the next line */
         at = by->trims ? skip_blanks(f->last + 1, end) : f->last + 1;
+        f->has_more = at < end && *at != (char)by->delimiters && *at != '"';
         return at == end || *at == (char)by->delimiters ? at : NULL;
     }
     f->last = find_either(at, end, by->delimiters, by->has_quotes ? quotes : by->delimiters);
@@ -357,6 +359,12 @@ static bool ends_empty(const struct layout *l, const char *at, const char *end, 
            (end[-1] == l->delimiter || end[-1] == ' ' || end[-1] == '\r'))
         delimiters -= *--end == l->delimiter;
     return delimiters < l->width;
+}
+
+/* Notes that text stands behind a closing quote: libcsv would take it, and rows behind it, for the same field. */
+static bool behind_quote(struct made_rows *m) {
+    m->at->row_line = m->at->line;
+    return !wrong(m, BEHIND_QUOTE, 0);
 }
 
 /* Reads a line, up to its end, in which so many delimiters stand. False, and nothing is read, where
@@ -380,7 +388,7 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
             if (stop == end) return false;
             stop = part(&by, stop + 1, end, &f);
         }
-        if (!stop) return false;
+        if (!stop) return f.has_more && behind_quote(m);
         if (by.trims && !f.is_quoted) trim(&f);
         if (f.last - f.first >= CELL_BYTES) return false;
         struct cell *c = &m->at->cell[l->order[i] - l->column];
@@ -390,6 +398,7 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
     }
     for (; has_quotes && stop && stop != end; field++)
         stop = part(&by, stop + 1, end, &f);
+    if (!stop && f.has_more) return behind_quote(m);
     if (!stop || (has_quotes && (field >= l->width || field + 1 < l->least))) return false;
     m->at->row_line = m->at->line;
     end_row(m);
@@ -529,7 +538,11 @@ static void read_other_line(struct made_rows *m, const char *at, const struct sc
         return;
     }
     if (m->layout->delimiter == BY_BLANKS) {
-        read_between_blanks(m, at, end);
+        r->row_line = r->line;
+        if (next == end && line->end == end)
+            wrong(m, LONG_ROW, 0); /* it goes on in the next chunk */
+        else
+            read_between_blanks(m, at, end);
         return;
     }
     if (r->in_row || next == end ||

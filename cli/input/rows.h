@@ -77,6 +77,8 @@ struct fault {
         NARROW_ROW,
         ZERO_IN_KEY,
         LONG_FIELD,
+        LONG_ROW,
+        BEHIND_QUOTE,
         NO_MEMORY
     } kind;
     enum spelling_result result; /* of the cell */

@@ -50,12 +50,20 @@ static bool ends_word(char c) {
     return c == '\n' || is_blank(c);
 }
 
-/* Returns whether nothing but blanks stands before `at` in its line, which may begin in the chunk before. */
+/* Returns whether nothing but blanks stands before `at` in its line, which may begin in the chunk before. A carriage return
+ * ends a line, too. */
 static bool opens_line(const struct chunk *chunk, const char *at) {
     const char *first = chunk->text + chunk->begin;
-    while (at > first && is_blank(at[-1]))
+    while (at > first && is_blank(at[-1]) && at[-1] != '\r')
         at--;
-    return at == first ? !chunk->continues : at[-1] == '\n';
+    return at == first ? !chunk->continues : at[-1] == '\n' || at[-1] == '\r';
+}
+
+/* Returns the end of the line that `at` stands in: its \n or lone \r, or `end`. */
+static char *line_end(char *at, char *end) {
+    char *last = memchr(at, '\n', (size_t)(end - at));
+    char *lone = memchr(at, '\r', (size_t)((last ? last : end) - at));
+    return lone && lone + 1 != last ? lone : last ? last : end;
 }
 
 /* Returns whether the # at `at` opens a comment, and none of Excel's words, such as #N/A. */
@@ -106,7 +114,7 @@ static void read_chunk(void *context, struct chunk *chunk) {
         } else if (is_blank(*at)) {
             at++;
         } else if (*at == '#' && opens_line(chunk, at) && is_comment(at, end)) {
-            at = memchr(at, '\n', (size_t)(end - at));
+            at = line_end(at, end);
         } else {
             char *word = at;
             while (!ends_word(*at))

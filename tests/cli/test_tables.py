@@ -329,3 +329,20 @@ def test_fortran_exponents(tally):
     want = float(sum(Fraction(float(w.replace("D", "e"))) for w in words))
     assert float(tally("sum", stdin="\n".join(words).encode())) == want, seed
     assert float(tally("sum", "-c", "v", stdin=("v k\n" + "".join(f"{w} 1\n" for w in words)).encode())) == want, seed
+
+
+def test_rows_between_blanks_that_are_too_long(tally):
+    """A row of more than 1 MiB is not read in pieces, as rows of their own."""
+    fields = 150_000
+    rows = ["".join(f" c{i:06}" for i in range(fields))] + ["".join(f" {100000 + i + r:7}" for i in range(fields)) for r in range(3)]
+    line = tally.fails("sum", "-c", "c000000", stdin="\n".join(rows).encode() + b"\n")
+    assert line.endswith(": the line is longer than 1048576 bytes; only lines whose fields stand between delimiters (-F) may be")
+
+
+def test_text_behind_a_closing_quote(tally):
+    """It was taken for the beginning of a field of several lines."""
+    for text in (b'n,v\n"abc" x,7\n"def" y,8\n"z",9\n', b'n,v\n"a" 1,7\nb,8\n"z",9\nc,10\n', b'v,n\n7,"a"b\n8,c\n'):
+        line = tally.fails("sum", "-c", "v", stdin=text)
+        assert line == "standard input:2: text stands behind a field's closing quote; a quote within a field is doubled"
+    text = b'n,v\n"a""b",7\n5" x,8\n"z",9\n" q" ,10\n"",3\n"two\nlines",4\n'
+    assert tally("sum", "-c", "v", stdin=text) == "41"

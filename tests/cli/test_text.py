@@ -32,6 +32,18 @@ def test_lines_that_hold_no_number(tally):
     assert tally("sum", "--text", stdin=b"\n\n# nothing") == "0"
 
 
+def test_comments_of_lines_with_returns(tally):
+    """A carriage return alone ends a comment, as it ends a row."""
+    for text, right in ((b"# c\r1\r2\r3\r", "6"), (b"# a\r# b\r5\n6\n", "11"), (b"5\r# c\r6\r", "11"), (b"# c\r\n1\r\n2\r\n", "3")):
+        assert tally("sum", "--text", stdin=text) == right, text
+
+
+@pytest.mark.parametrize("start", [b"# ", b"\xef\xbb\xbf# ", b"\f# ", b"\r# ", b" \v# "])
+def test_a_comment_that_is_too_long(tally, start):
+    line = tally.fails("sum", "--text", stdin=start + b"word " * 300000 + b"\n1\n2\n")
+    assert line == "standard input:1: a word or a comment is longer than 1048576 bytes; is this text?"
+
+
 @pytest.mark.parametrize("name", exact.INTEGERS)
 def test_integer_ranges(tally, name):
     info = np.iinfo(exact.dtype(name))
