@@ -357,7 +357,7 @@ static tally_status run(tally_device *device, const struct shaped *s, struct abs
     TALLY_PATH("a row for the host");
     /* `s` is one row: a status that says that a result does not exist is about that row. */
     tally_status left = cpu_device_kind.shaped(cpu_calling_thread(), s);
-    if (left == TALLY_OK || left == TALLY_ENOMEM) return left;
+    if (left != TALLY_EINVAL && left != TALLY_ERANGE) return left;
     TALLY_PATH("a result of the host's that does not exist");
     absorb(absence, &(struct absence){s->number_first, left, 0});
     return TALLY_OK;

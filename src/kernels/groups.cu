@@ -415,7 +415,8 @@ INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
                        GLOBAL u64 *work, const groups_plan *p, const cells *c, u64 first, u64 step,
                        tile next, SHARED u32 *cell, u32 wide) {
     const u32 copy = threadIdx.x % c->copies;
-    const u64 most = (wide ? WIDE_CARRY : CARRY) * c->copies;
+    /* A block of fewer threads than copies uses as many copies as it has threads. */
+    const u64 most = (wide ? WIDE_CARRY : CARRY) * (c->copies < BLOCK ? c->copies : BLOCK);
     u32 added = 0;
     for (u64 base = first - threadIdx.x; base < p->n; base += step) {
         const tile t = next; /* the next one is on its way while this one is added */
