@@ -8,6 +8,8 @@
  */
 #include "input/money.h"
 
+#include "input/written.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -46,41 +48,8 @@ static void carry(struct money *m) {
     m->since = 0;
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-struct written {
-    bool negative;
-    const char *digits; /* and perhaps a point among them */
-    size_t length;
-    long first; /* the power of ten of the first digit */
-    long places;
-};
-
 static enum decimal_result parse(const char *text, struct written *w) {
-    long whole = 0, behind = 0, exponent = 0;
-    w->negative = *text == '-';
-    if (*text == '-' || *text == '+') text++;
-    w->digits = text;
-    for (; is_digit(*text); text++)
-        whole++;
-    if (*text == '.')
-        for (text++; is_digit(*text); text++)
-            behind++;
-    w->length = (size_t)(text - w->digits);
-    if (!whole && !behind) return DECIMAL_MALFORMED;
-    if (*text && strchr("eEdD", *text)) {
-        const bool down = text[1] == '-';
-        text += 1 + (text[1] == '-' || text[1] == '+');
-        if (!is_digit(*text)) return DECIMAL_MALFORMED;
-        for (; is_digit(*text); text++)
-            if (exponent < 100000) exponent = 10 * exponent + (*text - '0');
-        if (down) exponent = -exponent;
-    }
-    if (*text) return DECIMAL_MALFORMED;
-    w->first = whole - 1 + exponent;
-    w->places = behind > exponent ? behind - exponent : 0;
+    if (!written_read(text, w)) return DECIMAL_MALFORMED;
     return w->first >= MONEY_DIGITS || w->places > MONEY_DIGITS ? DECIMAL_RANGE : DECIMAL_OK;
 }
 

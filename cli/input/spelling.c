@@ -5,6 +5,7 @@
 
 #include "common/types.h"
 #include "input/money.h"
+#include "input/written.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -130,26 +131,12 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* Returns true if a decimal is one of the numbers of --na: digits are compared, without zeros
- * behind. */
+/* Returns true if a decimal equals one of the numbers of --na exactly. */
 static bool is_na_decimal(const struct spelling *s, const char *word) {
-    int64_t digits, other;
-    int places, behind;
-    char padded[64 + DECIMAL_SPARE] = {0};
-    const char *end = decimal_split(word, &digits, &places);
-    if (!end || *end) return false;
-    for (; places && digits % 10 == 0; places--)
-        digits /= 10;
-    for (size_t i = 0; i < s->na_count; i++) {
-        if (strlen(s->na[i]) >= 64) continue;
-        memset(padded, 0, sizeof padded);
-        strcpy(padded, s->na[i]);
-        end = decimal_split(padded, &other, &behind);
-        if (!end || *end) continue;
-        for (; behind && other % 10 == 0; behind--)
-            other /= 10;
-        if (other == digits && behind == places) return true;
-    }
+    struct written number, other;
+    if (!written_read(word, &number)) return false;
+    for (size_t i = 0; i < s->na_count; i++)
+        if (written_read(s->na[i], &other) && written_compare(&number, &other) == 0) return true;
     return false;
 }
 

@@ -193,3 +193,18 @@ def test_keys_without_a_number(tally):
     assert tally.json("sum,max", "-c", "v", "--by", "k", "--skip-na", stdin=table)["groups"][1]["value"] == [0, None]
     done = tally.run("min", "-c", "v", "--by", "k", "--na", "1,3", stdin=table)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_exact_decimals_that_are_missing(tally):
+    """--decimal compares the numbers of --na by exact value: with exponents, and of any length."""
+    run = lambda na, text: tally("sum", "--decimal", f"--na={na}", stdin=text.encode())
+    for word in ("-9.999e3", "-9999.000", "-00009999", "-.9999D4", "-99990000e-4", "-9999." + "0" * 40):
+        assert run("-9999", f"1 {word} 2") == "3", word
+        assert run(word, "1 -9999 2") == "3", word
+        assert run(word, "1 -9999.5 9999 2") == "2.5", word
+    long = "12345678901234567890.12345678901234567890"
+    assert run(long, f"1 {long[:-1]} 2") == "3"
+    assert run(long[:-2], f"1 {long[:-2]}00 2") == "3"
+    assert run(long + "1", f"{long}") == long
+    assert run("0e5", "-0.00 0 3") == "3"
+    assert run("1e400,nan,x", "1 x 2") == "3"
