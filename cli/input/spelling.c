@@ -7,13 +7,17 @@
 #include "input/money.h"
 #include "input/written.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { SHORT_WORD = 256 }; /* bytes; a longer word is copied to the heap */
+enum {
+    SHORT_WORD = 256,  /* bytes; a longer word is copied to the heap */
+    INTEGER_TEXT = 24, /* bytes: a sign, the 20 digits of the largest u64, a zero byte */
+};
 
 const struct spelling spelling_usual = {.mark = 0};
 
@@ -77,11 +81,39 @@ static bool are_equal(tally_type type, const void *a, const void *b) {
     return memcmp(x, zero, size) == 0 && memcmp(y, zero, size) == 0;
 }
 
+/* Returns true if a floating element is an infinity or 0 but its text is neither: the number was
+ * rounded out of the type's range. */
+static bool is_out_of_range(tally_type type, const char *text, const void *element) {
+    tally_value value = {.type = type};
+    memcpy(&value.as, element, tally_type_size(type));
+    tally_value_convert(&value, TALLY_F64, &value);
+    text += *text == '-' || *text == '+';
+    if (value.as.f64 == 0) {
+        const bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+        text += is_hex ? 2 : 0;
+        text += strspn(text, "0.");
+        return *text && !strchr(is_hex ? "pP" : "eEdD", *text);
+    }
+    return isinf(value.as.f64) && *text != 'i' && *text != 'I';
+}
+
+/* Reads a word of --na as an element, and returns false if no element equals it. An integer may
+ * have a point or an exponent. */
+static bool read_na_number(tally_type type, const char *word, void *element) {
+    struct written w;
+    char whole[INTEGER_TEXT];
+    if (type_is_floating(type))
+        return decimal_read(type, word, element) == DECIMAL_OK &&
+               !is_out_of_range(type, word, element);
+    return written_read(word, &w) && written_print_whole(&w, whole, sizeof whole) &&
+           decimal_read(type, whole, element) == DECIMAL_OK;
+}
+
 void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_numbers *out) {
     out->type = type;
     out->count = 0;
     for (size_t i = 0; i < s->na_count; i++)
-        out->count += decimal_read(type, s->na[i], out->element[out->count]) == DECIMAL_OK;
+        out->count += read_na_number(type, s->na[i], out->element[out->count]);
 }
 
 bool spelling_is_na_number(const struct na_numbers *numbers, const void *element) {

@@ -208,3 +208,36 @@ def test_exact_decimals_that_are_missing(tally):
     assert run(long + "1", f"{long}") == long
     assert run("0e5", "-0.00 0 3") == "3"
     assert run("1e400,nan,x", "1 x 2") == "3"
+
+
+def test_integers_that_are_missing_are_whole_decimals(tally, tmp_path):
+    """Integers equal the numbers of --na by value, in texts and arrays; numbers that are not whole or do not fit equal none."""
+    run = lambda type, na, text: tally("sum,count", "--dtype", type, "--text", f"--na={na}", stdin=text.encode()).replace("count\t", "").split()
+    for word in ("-9999.0", "-9999.", "-9.999e3", "-99990e-1", "-0009999", "-.9999D4"):
+        assert run("i32", word, "1 -9999 2") == ["sum", "3", "2"], word
+        np.save(tmp_path / "x.npy", np.array([1, -9999, 2], "i2"))
+        assert tally("sum", f"--na={word}", tmp_path / "x.npy") == "3", word
+    assert run("i64", "1e18", f"1 {10**18} 2") == ["sum", "3", "2"]
+    assert run("i64", "-9223372036854775808.0,9.223372036854775807e18", f"{-2**63} {2**63 - 1} 2") == ["sum", "2", "1"]
+    assert run("u64", "18446744073709551615.0", f"{2**64 - 1} 2") == ["sum", "2", "1"]
+    assert run("u8", "-0.0", "0 2") == ["sum", "2", "1"]
+    for word in ("1.5", "0.1e-3", "257", "-255", "1e30", "1e400", "nan", "inf"):
+        assert run("u8", word, "1 2 0") == ["sum", "3", "3"], word
+    np.save(tmp_path / "x.npy", np.array([1, 10**18, 2]))
+    assert tally("sum", "--na", "1e18", tmp_path / "x.npy") == "3"
+
+
+def test_missing_numbers_beyond_a_type_equal_no_infinity_and_no_zero(tally, tmp_path):
+    for type, large, small in (("f16", "1e5", "1e-9"), ("bf16", "1e39", "1e-42"), ("f32", "1e39", "-1e-60"), ("f32", "0x1p200", "0x1p-200"),
+                               ("f64", "-1e400", "0.1e-400"), ("f64", "1D400", "0x0.1p-2000")):
+        run = lambda na, text: tally("sum,count", "--dtype", type, "--text", f"--na={na}", stdin=text.encode())
+        assert run(large, "1 inf 2") == "sum\tinf\ncount\t3", (type, large)
+        assert run(large, "1 -inf 2") == "sum\t-inf\ncount\t3", (type, large)
+        assert run(small, "1 0 2") == "sum\t3\ncount\t3", (type, small)
+        assert run(f"{large},{small},7", "1 7 2") == "sum\t3\ncount\t2"
+        for word in ("inf", "+Infinity", "INF"):
+            assert run(word, "1 inf 2") == "sum\t3\ncount\t2", (type, word)
+        for word in ("-0", "0.00", "0e5", ".0D-3", "0x0p1", "0x0"):
+            assert run(word, "1 0 2") == "sum\t3\ncount\t2", (type, word)
+    np.save(tmp_path / "x.npy", np.array([1, np.inf, 0], "f4"))
+    assert tally("sum,count", "--na", "1e39,1e-60", tmp_path / "x.npy") == "sum\tinf\ncount\t3"
