@@ -4,6 +4,7 @@
 #include "input/groups.h"
 
 #include "common/message.h"
+#include "input/written.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,10 +250,21 @@ enum { FIELDS_MOST = 64 };
 static size_t sorted_fields;
 static bool is_numeric[FIELDS_MOST];
 
+/* Compares fields that are read as the same double. Decimals are compared by exact value. Others,
+ * such as inf, lie behind all decimals, farther from 0. Equal ones are compared by their bytes. */
+static int compare_equal(const char *a, const char *b, bool negative) {
+    struct written x, y;
+    const bool is_decimal = written_read(a, &x), is_other = written_read(b, &y);
+    int order = is_other - is_decimal;
+    if (negative) order = -order;
+    if (is_decimal && is_other) order = written_compare(&x, &y);
+    return order ? order : strcmp(a, b);
+}
+
 static int compare_field(const char *a, const char *b, bool as_numbers) {
     double x = 0, y = 0;
-    if (as_numbers && as_number(a, &x) && as_number(b, &y) && x != y) return x < y ? -1 : 1;
-    return strcmp(a, b);
+    if (!as_numbers || !as_number(a, &x) || !as_number(b, &y)) return strcmp(a, b);
+    return x != y ? (x < y ? -1 : 1) : compare_equal(a, b, x < 0);
 }
 
 static int compare(const void *a, const void *b) {

@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import os
+import random
 from decimal import Decimal
 from fractions import Fraction
 
@@ -258,6 +259,17 @@ def test_several_columns(tally):
     for text in ("", ",", "a,", ",a", "a,,b", ",".join("a" * 65)):
         assert tally.fails("sum", "-c", text, status=2).startswith("-c takes up to 64 names or numbers of columns")
         assert tally.fails("sum", "-c", "a", "--by", text, status=2).startswith("--by takes up to 64 names")
+
+
+def test_sorted_keys_that_doubles_cannot_tell_apart(tally):
+    """Neighbours beyond 2^53, numbers of many digits and those beyond a double: sorted by exact value, equal ones by their bytes."""
+    run = lambda keys: tally("count", "-c", "v", "--by", "k", "--sort", stdin="\n".join(["k,v", *(f"{k},1" for k in keys)]).encode()).split("\n")
+    rng = random.Random(1)
+    for keys in ([-2**53 - 1, -2**53], [2**64 + i for i in range(-9, 10)], [-10**30 - 1, -10**30, 10**30, 10**30 + 1],
+                 ["-inf", "-1e999", "-1", "0", "+1.00000000000000000001", "1.00000000000000000002", "99e398", "1e400", "2e400", "inf"],
+                 ["0", "9007199254740992", "9007199254740992.0", "9.0071992547409921e15", "009007199254740993"]):
+        shuffled = rng.sample(keys, len(keys))
+        assert run(shuffled) == [f"{k}\t1" for k in keys], shuffled
 
 
 def test_keys_of_several_columns(tally):
