@@ -269,26 +269,24 @@ def test_columns_with_an_infinity(device, type):
                 same(lambda d: t.reduce_axes(t.Problem(op, type, ddof=ddof), x, [0], device=d), device, f"{op}, {ddof}, {rows} x {columns}")
 
 
-@pytest.mark.parametrize("op", ["sumsq", "norm2", "var"])
-@pytest.mark.parametrize("least", [-1074, -1022, -960, -900])
-def test_squares_that_underflow(op, least, device):
-    """Squares of f64 that lose bits below 2^-1074, by columns, by rows, and by vectors' segments."""
-    rng = np.random.default_rng(SEED)
-    x = np.ldexp(rng.integers(8, 16, (23, 36)) * rng.choice([-1.0, 1.0], (23, 36)), least // 2 - rng.integers(0, 5, 36))
-    for axis in (0, 1):
-        same(lambda d: t.reduce_axes(t.Problem(op, "f64"), x, [axis], device=d), device, f"{op} along axis {axis}, 2^{least}")
-    cuts = t.along(x, 0, t.segments_shape(23, np.array([0, 4, 23])))
-    same(lambda d: t.run(t.Problem(op, "f64"), cuts, x, None, 72, d), device, f"{op} of vectors, 2^{least}")
-
-
 def along_all(x, op, device, what):
-    """The same by columns, by rows, and by vectors: one segment, and one group."""
+    """Holds what the device has for an array of f64 by columns, by rows, and by vectors, in segments and in a group."""
     n, columns = x.shape
     problem = t.Problem(op, "f64")
     for axis in (0, 1):
         same(lambda d: t.reduce_axes(problem, x, [axis], device=d), device, f"{what}, axis {axis}")
-    for shape in (t.segments_shape(n, np.array([0, n])), t.groups_shape(n, np.zeros(n, np.int32), 1)):
-        same(lambda d: t.run(problem, t.along(x, 0, shape), x, None, columns, d), device, f"{what} of vectors")
+    for shape in (t.segments_shape(n, np.array([0, n])), t.segments_shape(n, np.array([0, 4, n])),
+                  t.groups_shape(n, np.zeros(n, np.int32), 1)):
+        same(lambda d: t.run(problem, t.along(x, 0, shape), x, None, columns * shape.count, d), device, f"{what} of vectors")
+
+
+@pytest.mark.parametrize("op", ["sumsq", "norm2", "var"])
+@pytest.mark.parametrize("least", [-1074, -1022, -960, -900])
+def test_squares_that_underflow(op, least, device):
+    """Squares of f64 that lose bits below 2^-1074."""
+    rng = np.random.default_rng(SEED)
+    x = np.ldexp(rng.integers(8, 16, (23, 36)) * rng.choice([-1.0, 1.0], (23, 36)), least // 2 - rng.integers(0, 5, 36))
+    along_all(x, op, device, f"{op}, 2^{least}")
 
 
 @pytest.mark.parametrize("op", ["sumsq", "norm2"])
