@@ -132,14 +132,14 @@ static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t war
     return busy > warps / 2 ? busy : warps / 2;
 }
 
-/* Returns the weight of a piece in the unit of rows.cu: elements and ends of rows. All warps that
- * run at once get ROWS_ROUNDS pieces each. Rows of equal lengths stay whole if, for some number of
- * rounds, that takes little longer than to cut them and to join them again. */
+/* Returns the weight of a piece in the unit of rows.cu: elements and ends of rows. Each warp that runs at once gets a piece,
+ * as to begin one takes long where offsets have to be found; or ROWS_ROUNDS pieces, where rows are of one length. These
+ * stay whole if, for some number of rounds, that takes little longer than to cut them and to join them again. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
-    uint64_t piece = (weight + warps * ROWS_ROUNDS - 1) / (warps * ROWS_ROUNDS), best = UINT64_MAX,
-             rows = 0;
+    const uint64_t all = s->cut == TALLY_AXES ? warps * ROWS_ROUNDS : warps;
+    uint64_t piece = (weight + all - 1) / all, best = UINT64_MAX, rows = 0;
     if (piece < ROWS_PIECE_LEAST) piece = ROWS_PIECE_LEAST;
     if (piece > PIECE_MOST) piece = PIECE_MOST;
     if (s->cut != TALLY_AXES || row > PIECE_MOST) return piece;

@@ -14,8 +14,9 @@
  * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes takes a row; the longer the piece's mean row is, the
  * more lanes has a team. Its lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once.
  * Lanes merge their states by shuffles, in t steps for a team of 2^t. The warp takes WARP rows at a time, one after
- * the other in each team, so that each lane has one row's state in the end. The results of WARP rows are then
- * computed, and written, at once. A row that is far longer than others is taken by the whole warp.
+ * the other in each team, so that each lane has one row's state in the end. Of rows of different lengths, those that teams
+ * take at the same time are about as long. The results of WARP rows are then computed, and written, at once. A row that is
+ * far longer than others is taken by the whole warp.
  *
  * Short rows. As many rows as fit are copied to the warp's stage in shared memory (copies.h), all on their way at
  * once. They are copied as whole packs, so that a row that does not begin at a multiple of 16 bytes costs no more.
@@ -185,15 +186,15 @@ INLINED state reduce_range(aligned_elements at, u64 s, u64 off, u32 n, u32 t, u3
 
 /* The rows that lie in a warp's piece: the next ones, and those that its lanes have at the moment, one each. */
 typedef struct piece_rows {
-    u64 row, end;       /* the next row, and the one behind the last */
-    u64 stop;           /* the row that comes after those of the lanes */
-    u64 mine, apart;    /* where the lane's own row begins, and what that is off in memory */
-    u32 length;         /* its elements */
-    u32 owners;         /* the lanes whose own rows have no result yet */
-    u32 team;           /* log2 of the lanes of a team, which reduces a row */
-    u32 turn;           /* which of its lanes' rows each team is at */
-    u32 late, late_one; /* the lanes whose rows are for the whole warp; the one that it is at */
-    u32 trials;         /* turns until results are written: few at first, to try near sums */
+    u64 row, end;    /* the next row, and the one behind the last */
+    u64 stop;        /* the row that comes after those of the lanes */
+    u64 mine, apart; /* where the lane's own row begins, and what that is off in memory */
+    u32 own, length; /* its number behind `row`, and its elements */
+    u32 owners;      /* the lanes whose own rows have no result yet */
+    u32 team;        /* log2 of the lanes of a team, which reduces a row */
+    u32 turn;        /* which of its lanes' rows each team is at */
+    u32 late;        /* the lanes whose rows are for the whole warp, less the turn */
+    u32 trials;      /* turns until results are written: few at first, to try near sums */
     u32 precision, back, strikes; /* as in levels.h */
     state kept;                   /* of the lane's own row */
 } piece_rows;
@@ -203,7 +204,7 @@ PURE piece_rows begin_rows(u64 row, u64 end) {
     r.row = row;
     r.end = end;
     r.stop = r.mine = r.apart = 0;
-    r.length = r.team = r.turn = r.late = r.late_one = r.strikes = 0;
+    r.own = r.length = r.team = r.turn = r.late = r.strikes = 0;
     r.owners = FULL_WARP;
     r.trials = 1;
     r.precision = PLAIN;
@@ -221,22 +222,31 @@ typedef struct team_range {
 /* Gives each lane the next row of its own. Returns 0 if their offsets are wrong. */
 INLINED u32 take_rows(piece_rows *r, const GLOBAL u8 *offsets, GLOBAL u64 *work,
                       const parts_plan *p, u32 checks) {
-    const u64 own = r->row + row_of_lane(r->team);
+    u64 own = r->row + row_of_lane(r->team);
     if (HAS_SQUARES) {
         const u32 most = r->trials >> r->team ? WARP : r->trials << (WARP_LOG - r->team);
         r->stop = r->end - r->row < most ? r->end : r->row + most;
         if (r->trials >> r->team == 0) r->trials *= 8;
     }
-    r->mine = row_start(offsets, p->rows, own < r->end ? own : r->end);
+    const u64 start = row_start(offsets, p->rows, own < r->end ? own : r->end);
     const u64 behind = row_start(offsets, p->rows, own < r->end ? own + 1 : r->end);
-    if (own < r->end) r->apart = apart_of(p, own);
-    r->length = (u32)(behind - r->mine);
-    if (checks && warp_votes(own < r->end && !is_inside(work, p, own, r->mine, behind)) != 0)
+    if (checks && warp_votes(own < r->end && !is_inside(work, p, own, start, behind)) != 0)
         return 0;
+    if (p->rows.kind != 0 && r->team < WARP_LOG)
+        own = r->row + row_in_order(own < r->stop ? (u32)(behind - start) : ~0u, r->team);
+    r->own = (u32)(own - r->row);
+    r->mine = row_start(offsets, p->rows, own < r->end ? own : r->end);
+    r->length = (u32)(row_start(offsets, p->rows, own < r->end ? own + 1 : r->end) - r->mine);
+    if (own < r->end) r->apart = apart_of(p, own);
     r->kept = none();
     r->turn = 0;
     r->owners = FULL_WARP;
     return 1;
+}
+
+/* Returns the lane whose late row comes next. */
+PURE u32 late_lane(const piece_rows *r) {
+    return lowest_bit(r->late) + r->turn;
 }
 
 /* For GROUP, returns the row of each team's next turn, or no elements if that row is late: far longer than others.
@@ -249,8 +259,7 @@ INLINED team_range next_range(piece_rows *r, const parts_plan *p, u32 job) {
         a.team = r->team;
         source = (lane & ~((1u << a.team) - 1)) + r->turn;
     } else {
-        source = r->late_one = lowest_bit(r->late) + r->turn;
-        r->late &= r->late - 1;
+        source = late_lane(r);
     }
     a.s = __shfl_sync(FULL_WARP, r->mine, source);
     a.n = __shfl_sync(FULL_WARP, r->length, source);
@@ -290,7 +299,7 @@ INLINED u32 put_rows(piece_rows *r, aligned_elements at, GLOBAL u64 *work, GLOBA
         r->turn++;
     if (r->turn >> r->team == 0 && r->row + (r->turn << (WARP_LOG - r->team)) < r->stop)
         return GROUP;
-    const u64 own = r->row + row_of_lane(r->team);
+    const u64 own = r->row + r->own;
     /* Sums without squares of long rows are never approximate: that code would slow down all others. */
     u32 failed = 0, is_lost = 0;
     if (HAS_SQUARES || shorts)
@@ -334,7 +343,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         r.end += !is_cut;
     }
     if (lane == 0) OWN_EDGE[2 * STATE_WORDS] = is_cut ? until.row + 1 : 0;
-    staging how = {0, 0, 0, 0, 0};
+    staging how = {0, 0, 0, 0, 0, 0};
     if (r.row < r.end) {
         const u64 rows = r.end - r.row;
         const u64 mean = (row_start(offsets, p->rows, r.end) - next + rows - 1) / rows;
@@ -373,8 +382,9 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             job = job == HEAD && is_cut ? TAIL : r.row < r.end ? SHORT : NOTHING;
             continue;
         }
-        if (job == GROUP ? (lane & ((1u << a.team) - 1)) == r.turn : lane == r.late_one)
+        if (job == GROUP ? (lane & ((1u << a.team) - 1)) == r.turn : lane == late_lane(&r))
             r.kept = all;
+        if (job == LATE) r.late &= r.late - 1;
         job = r.late ? LATE : put_rows(&r, at, work, out, p, shorts);
     }
 }

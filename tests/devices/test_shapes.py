@@ -418,6 +418,7 @@ def side_by_side(n, py, rng):
           np.array([0, n]), np.array([3, n // 3, n // 3, n - 5]),
           np.sort(rng.integers(0, n, 300, endpoint=True)),
           np.minimum(np.concatenate([[0], np.cumsum(rng.zipf(1.5, 300))]), n),
+          np.minimum(np.cumsum(rng.integers(0, py.choice([33, 90, 300, 2000]), n // 15 + 2)), n),
           np.concatenate([np.arange(0, 60), [n - 30], np.arange(n - 29, n + 1)]),
           np.sort(np.repeat(rng.integers(0, n, 9, endpoint=True), 200)),
           np.concatenate([[5], np.full(500, 9), np.arange(9, 200), np.full(300, n // 2), [n - 7], np.full(40, n)])]

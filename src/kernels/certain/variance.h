@@ -137,6 +137,12 @@ PURE u64 squares_value(moment_sums s, u64 n, u32 op, u64 correction, i32 exponen
 
 /* ---- Near sums ------------------------------------------------------------------------------------------- */
 
+/* Returns whether n elements are too few for the value that `op` wants, a variance or its root; *bits are its bits, a NaN. */
+PURE u32 are_too_few(u32 n, u32 op, double ddof, u32 to, u64 *bits) {
+    *bits = float_nan_bits(format_of(to));
+    return (op == VAR || op == STD) && ddof >= (double)n;
+}
+
 /* Returns whether sums in one double each determine a value of n elements; *bits are its bits. An element of the sums has
  * gone through at most depth + 5 additions, the squares were exact, and `has_sum` says whether there is a sum of elements.
  * The error of Q is less than (depth + 8) 2^-53 Q. The numerator's is less than (4 depth + 16) 2^-53 n Q: depth + 5 for
@@ -144,15 +150,14 @@ PURE u64 squares_value(moment_sums s, u64 n, u32 op, u64 correction, i32 exponen
 PURE u32 near_sums_round(double sum, double square, u32 n, double depth, u32 has_sum, u32 op,
                          double ddof, u32 to, u64 *bits) {
     double v = square, off = square * ((depth + 8) * 0x1p-53);
+    if (has_sum && are_too_few(n, op, ddof, to, bits)) return 1;
     if (!(square - square == 0)) return 0;
-    if (square == 0) {
+    if (square == 0) { /* all elements are 0 */
         *bits = 0;
-        return op == SUMSQ || op == NORM2;
+        return 1;
     }
     if (has_sum && (op == VAR || op == STD)) {
-        const double count = (double)n, left = count - ddof, by = count * left;
-        if (!(left > 0)) return 0;
-        const double r = 1 / by;
+        const double count = (double)n, r = 1 / (count * (count - ddof));
         v = fused(count, square, -(sum * sum)) * r;
         off = (count * square) * ((4 * depth + 16) * 0x1p-53) * r;
     }
@@ -176,11 +181,10 @@ PURE u32 near_doubles_round(double sum, double low, double square, double rest, 
     const double count = (double)n;
     ball a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
     u32 lost = 0;
+    if (has_sum && are_too_few(n, op, ddof, to, bits)) return 1;
     if (!(square > 0x1p-800 && square < 0x1p800)) return 0;
     if (has_sum && (op == VAR || op == STD)) {
-        const double left = count - ddof, by = count * left;
-        if (!(left > 0)) return 0;
-        const double r = 1 / by;
+        const double left = count - ddof, by = count * left, r = 1 / by;
         double e;
         const double nq = count * square, ss = sum * sum;
         const double r2 = fused(-by, r, 1.0) * r;

@@ -17,16 +17,19 @@
 #define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
 
 #define STAGE_STEPS 12u /* the most rows of a lane at a time */
+#define BY_PACKS    24u /* packs pay for rows of so many elements a lane, on average */
+
 /* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. If
  * `rows` is 0, none are. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the
- * rows that are staged now has as many elements as a pack. */
+ * rows that are staged now has as many elements as a pack. `by_packs`: rows are taken by packs, wherever they begin and end, which
+ * changes the order of elements. */
 typedef struct staging {
-    u32 rows, t, most, are_packs;
+    u32 rows, t, most, are_packs, by_packs;
     u64 ahead;
 } staging;
 
 PURE staging staging_for(u64 mean, u32 has_offsets) {
-    staging how = {0, 0, 0, 0, ~(u64)0};
+    staging how = {0, 0, 0, 0, 0, ~(u64)0};
     const u32 width = sizeof(element), row = (u32)mean * width;
     if (mean * width * 2 > STAGE_BYTES) return how;
     const u32 fit = (STAGE_BYTES - 64) / (has_offsets ? row + OFFSETS : row > 0 ? row : 1);
@@ -35,6 +38,7 @@ PURE staging staging_for(u64 mean, u32 has_offsets) {
     const u32 team = WARP >> how.t, most = (STAGE_STEPS - 1) * WARP;
     how.rows = fit < team ? fit : fit / team * team;
     if (how.rows > most) how.rows = most;
+    how.by_packs = !FIRST_COUNTS && mean >= BY_PACKS << how.t;
     how.most = 4 * (u32)mean > ADDED << how.t ? 4 * (u32)mean : ADDED << how.t;
     return how;
 }
@@ -90,25 +94,58 @@ INLINED void stage_elements(SHARED uint4 *stage, aligned_elements at, u64 from, 
 #define LANES_ROUND(packs) (IS_ROUND(packs) ? PACK * (packs)-1 : ~0u)
 #endif
 
-/* A row of n elements in the stage, from x on, as one lane of its team of 2^t sees it. `in_packs`: all rows that the warp
- * takes at once consist of whole packs. */
+/* A row of n elements in the stage, from x on, as one lane of its team of 2^t sees it. Elements [before, behind) are taken by
+ * packs, the others one by one. `by_packs`: there may be packs; all rows that the warp takes at once have the same. */
 typedef struct staged_row {
     const SHARED element *x;
-    u32 n, t, in_packs;
+    u32 n, t, by_packs, before, behind;
     u32 of_team, turn, round;
 } staged_row;
 
-/* Runs OF_PACK for each pack of the lane, `w`, whose first element has the number `first`; or, where rows are not made of
- * packs, OF_ELEMENT for each element `e`, whose number is `o`. */
+/* Returns how the lane sees a row that begins at element `at` of the stage, `stage` being at a multiple of 16 bytes. */
+PURE staged_row staged_row_of(const SHARED element *stage, u32 at, u32 n, u32 t, u32 by_packs) {
+    const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
+    staged_row r = {stage + at, n, t, by_packs, n, n, of_team, 0, ~0u};
+    if ((at | n) % PACK == 0) {
+        r.before = 0;
+        r.turn = t == 0 || packs >= 8 ? LANES_TURN(packs, lane - of_team) : 0;
+        r.round = LANES_ROUND(packs);
+    } else if (n >= 2 * PACK << t) {
+        r.before = (0u - at) % PACK;
+        r.behind = n - (n - r.before) % PACK;
+    }
+    return r;
+}
+
+/* Returns the number of the lane's first element, or NOWHERE, where the first of equal elements counts; and the most elements
+ * that a lane of the team has. */
+PURE u32 first_of_lane(const staged_row *r) {
+    const u32 first = r->by_packs && r->before == 0 ? r->of_team * PACK : r->of_team;
+    return first < r->n ? first : NOWHERE;
+}
+PURE u32 most_of_lane(const staged_row *r) {
+    return r->t > 0 ? (r->n >> r->t) + 2 * PACK : r->n;
+}
+
+/* Runs OF_PACK for each pack of the lane, `w`, whose first element has the number `first`; and OF_ELEMENT for each other
+ * element of the lane, `e`, whose number is `o`. */
 #define STAGED_PACKS(r, OF_PACK, OF_ELEMENT)                                                       \
     do {                                                                                           \
-        if ((r)->in_packs) {                                                                       \
+        if ((r)->by_packs) {                                                                       \
             UNROLL_NOT                                                                             \
-            for (u32 i = (r)->of_team * PACK; i < (r)->n; i += (u32)PACK << (r)->t) {              \
+            for (u32 i = (r)->before + (r)->of_team * PACK; i < (r)->behind;                       \
+                 i += (u32)PACK << (r)->t) {                                                       \
                 const u32 first = (i + (r)->turn) & (r)->round;                                    \
                 pack w;                                                                            \
                 w.all = *(const SHARED uint4 *)((r)->x + first);                                   \
                 OF_PACK;                                                                           \
+            }                                                                                      \
+            const u32 packed = (r)->behind - (r)->before;                                          \
+            UNROLL_NOT                                                                             \
+            for (u32 i = (r)->of_team; i < (r)->n - packed; i += 1u << (r)->t) {                   \
+                const u32 o = i < (r)->before ? i : i + packed;                                    \
+                const element e = (r)->x[o];                                                       \
+                OF_ELEMENT;                                                                        \
             }                                                                                      \
         } else {                                                                                   \
             for (u32 o = (r)->of_team; o < (r)->n; o += 1u << (r)->t) {                            \
@@ -132,7 +169,7 @@ typedef struct staged_row {
 #if LOOKS_FIRST
 /* Adds the lane's elements to a batch: to its chains, if these have room for so many, and all fit. */
 INLINED void add_staged_row(const staged_row *r, batch *k) {
-    const u32 are_few = (r->n >> r->t) + PACK <= 1u << CHAIN_LOG;
+    const u32 are_few = most_of_lane(r) <= 1u << CHAIN_LOG;
     STAGED_PACKS(r, look(k, &w), look_at_one(k, e));
     if (open_for_noted(k) && are_few)
         STAGED_PACKS(r, UNROLL for (u32 j = 0; j < PACK; j++) add_fitting(k, w.e[j], j % ABREAST),
@@ -151,7 +188,7 @@ INLINED void add_staged_row(const staged_row *r, batch *k) {
  * *precision says. */
 INLINED void add_staged_again(const staged_row *r, u32 is_plain, const batch *plain, state *got,
                               u32 *precision) {
-    const u32 power = power_for(r->t > 0 ? (r->n >> r->t) + PACK : r->n);
+    const u32 power = power_for(most_of_lane(r));
     if (is_plain && HAS_COMPENSATED && !plain_sum_is_exact(plain, power))
         got->tag |= TAG_APPROXIMATE;
     if (is_plain && !HAS_COMPENSATED && warp_votes(!plain_sum_is_exact(plain, power)) != 0)
@@ -175,34 +212,29 @@ INLINED void add_staged_again(const staged_row *r, u32 is_plain, const batch *pl
                               u32 *precision) {}
 #endif
 
-/* Returns the state of the lane's part of a row of n elements in the stage, from x on; a team of
- * 2^t lanes takes the row. `start` is the number of the first element. All lanes of the warp call
- * this; `in_packs`: all their rows consist of whole packs. *precision is that of add_part(). */
-INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
-                         u32 *precision) {
-    const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
-    const u32 turn = t == 0 || packs >= 8 ? LANES_TURN(packs, lane - of_team) : 0;
-    const staged_row r = {x, n, t, in_packs, of_team, turn, LANES_ROUND(packs)};
+/* Returns the state of the lane's part of a row in the stage. `start` is the number of the row's first element. All lanes of
+ * the warp call this. *precision is that of add_part(). */
+INLINED state add_staged(const staged_row *r, u64 start, u32 *precision) {
     state got = none();
 #if HAS_SQUARES
     if (*precision == APPROXIMATE) {
         near_squares near = {0, 0};
-        if (SQUARES_IN_FLOATS && n <= (NEAR_MOST - PACK) << t) {
-            STAGED_ELEMENTS(&r, ((void)o, add_near(&near, e, 1)));
+        if (SQUARES_IN_FLOATS && most_of_lane(r) <= NEAR_MOST) {
+            STAGED_ELEMENTS(r, ((void)o, add_near(&near, e, 1)));
             end_near(&near, &got);
         } else
-            STAGED_ELEMENTS(&r, ((void)o, add_approximate(&got, e, 1, 0)));
+            STAGED_ELEMENTS(r, ((void)o, add_approximate(&got, e, 1, 0)));
         return got;
     }
 #endif
     batch k;
-    const u32 is_plain = *precision == PLAIN, own = in_packs ? of_team * PACK : of_team;
-    begin(&k, own < n ? own : NOWHERE);
+    const u32 is_plain = *precision == PLAIN;
+    begin(&k, first_of_lane(r));
     if (is_plain) {
-        add_staged_row(&r, &k);
+        add_staged_row(r, &k);
         got = finish(&k, start);
     }
-    add_staged_again(&r, is_plain, &k, &got, precision);
+    add_staged_again(r, is_plain, &k, &got, precision);
     return got;
 }
 
@@ -329,7 +361,7 @@ INLINED void put_few(const SHARED element *x, aligned_elements all, GLOBAL u64 *
 #endif
 
 /* Rows in the stage: `count` of them from number `row` on, whose first element has the number `base`; a row's elements lie
- * from x[start] on. starts[] are there where rows are of different lengths, else each is `each` long. */
+ * from x[skew + start] on. starts[] are there where rows are of different lengths, else each is `each` long. */
 typedef struct staged_rows {
     u64 row, base;
     u32 count, each, skew;
@@ -414,9 +446,9 @@ INLINED staged_rows stage_equal(SHARED uint4 *stage, staging *how, aligned_eleme
     return s;
 }
 
-/* Reduces the rows of the stage by teams of 2^t lanes. */
-INLINED void put_by_teams(const staged_rows *s, u32 t, aligned_elements all, GLOBAL u64 *work,
-                          GLOBAL u8 *out, const parts_plan *p, u32 *precision) {
+/* Reduces the rows of the stage by teams of 2^t lanes; `by_packs`: by packs, whether or not all rows consist of these. */
+INLINED void put_by_teams(const staged_rows *s, u32 t, u32 by_packs, aligned_elements all,
+                          GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u32 *precision) {
     const u32 lane = threadIdx.x % WARP, team = WARP >> t, of_team = lane & ((1u << t) - 1);
     state kept = none();
     u32 kept_at = 0, kept_n = 0, failed = 0, back = DOUBLE_DOUBLE;
@@ -430,7 +462,9 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, aligned_elements all, GLO
         }
         if (s->each == 0) in_packs = warp_votes(((s->skew + at) | length) % PACK) == 0;
         if (t == 0) { /* known to the compiler here */
-            const state now = add_staged(s->x + at, length, 0, in_packs, s->base + at, precision);
+            const staged_row own =
+                staged_row_of(s->x, s->skew + at, length, 0, by_packs || in_packs);
+            const state now = add_staged(&own, s->base + at, precision);
             failed = votes_of(is_there &&
                               !put_approximate(work, out, p, s->row + r, s->base + at, length,
                                                LANE_DEPTH(length, t), now, *precision, &is_lost));
@@ -439,8 +473,10 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, aligned_elements all, GLO
             if (failed != 0) g--; /* the same rows again */
             continue;
         }
-        const state now = merge_at_level(
-            add_staged(s->x + at, length, t, in_packs, s->base + at, precision), t, *precision);
+        const staged_row own_part =
+            staged_row_of(s->x, s->skew + at, length, t, by_packs || in_packs);
+        const state now =
+            merge_at_level(add_staged(&own_part, s->base + at, precision), t, *precision);
         if (of_team == (g & ((1u << t) - 1))) {
             kept = now;
             kept_at = at;
@@ -471,11 +507,10 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, aligned_elements 
     if (s.count == 0) return 0;
     sync_warp();
     s.skew = (u32)((s.base + at.skew) % PACK);
-    s.x += s.skew;
     if (HAS_ONE_WAY && how->are_packs && s.skew == 0)
         put_few(s.x, at, work, out, p, row, s.count, PACK, 1, s.base);
     else
-        put_by_teams(&s, how->t, at, work, out, p, precision);
+        put_by_teams(&s, how->t, how->by_packs, at, work, out, p, precision);
     sync_warp();
     return s.count;
 }

@@ -116,6 +116,24 @@ PURE u32 row_of_lane(u32 t) {
     return ((lane & ((1u << t) - 1)) << (WARP_LOG - t)) + (lane >> t);
 }
 
+/* Returns the number of the lane's own row among WARP rows of different lengths: `length` is that of row row_of_lane(t). The
+ * rows that teams of 2^t take at once are about as long then. It is a bitonic sort. */
+INLINED u32 row_in_order(u32 length, u32 t) {
+    const u32 lane = threadIdx.x % WARP, first = __shfl_sync(FULL_WARP, length, 0);
+    u32 own = row_of_lane(t);
+    if (warp_votes(length > first + first / 4 || first > length + length / 4) == 0) return own;
+    own |= (length < 1u << 27 ? length : (1u << 27) - 1) << WARP_LOG;
+    UNROLL_NOT
+    for (u32 size = 2; size <= WARP; size *= 2)
+        UNROLL_NOT
+    for (u32 apart = size / 2; apart > 0; apart /= 2) {
+        const u32 other = __shfl_xor_sync(FULL_WARP, own, apart);
+        const u32 takes_less = ((lane & size) == 0) == ((lane & apart) == 0);
+        own = (other < own) == takes_less ? other : own;
+    }
+    return __shfl_sync(FULL_WARP, own, row_of_lane(t)) % WARP;
+}
+
 /* Returns a word whose bit k says that some lane k of a team is among `lanes`. */
 PURE u32 turns_of(u32 lanes, u32 t) {
     for (u32 i = t; i < WARP_LOG; i++)
