@@ -7,20 +7,22 @@
 enum { ALSO = sizeof((tally_problem *)0)->also / sizeof(tally_op) };
 _Static_assert(ALSO == 8 && (int)TALLY_USER < 256, "operators are bytes of a word");
 
-/* ---- The problem, in words: what merging has to know of it ------------------------------------ */
+/* ---- The problem, in words: all that the number of its words, and how they are merged, depend on ------------------------------------ */
 
 static void save_problem(const tally_problem *p, int64_t *word) {
     uint64_t also = 0;
     for (int i = 0; i < ALSO; i++)
         also |= (uint64_t)p->also[i] << 8 * i;
-    word[0] = (int64_t)((uint64_t)p->op | (uint64_t)p->type << 8 | (uint64_t)p->out << 16);
+    word[0] = (int64_t)((uint64_t)p->op | (uint64_t)p->type << 8 | (uint64_t)p->out << 16 |
+                        (uint64_t)(p->is_complex != 0) << 24);
     word[1] = (int64_t)also;
 }
 
 static tally_problem load_problem(const int64_t *word) {
     tally_problem p = {.op = (tally_op)(word[0] & 255),
                        .type = (tally_type)(word[0] >> 8 & 255),
-                       .out = (tally_type)(word[0] >> 16 & 255)};
+                       .out = (tally_type)(word[0] >> 16 & 255),
+                       .is_complex = (int)(word[0] >> 24 & 1)};
     for (int i = 0; i < ALSO; i++)
         p.also[i] = (tally_op)((uint64_t)word[1] >> 8 * i & 255);
     return p;
@@ -34,7 +36,7 @@ void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, si
     frame[MERGED_STATUS] = status;
     frame[MERGED_FAILED] = status != TALLY_OK;
     frame[MERGED_RANK] = status != TALLY_OK ? rank : 0;
-    frame[MERGED_DIFFER] = 0;
+    frame[MERGED_APART] = 0;
     frame[MERGED_PROBLEM] = frame[MERGED_PROBLEM + 1] = 0;
     if (problem) save_problem(problem, frame + MERGED_PROBLEM);
     frame[MERGED_STATES] = problem ? (int64_t)states : 0;
@@ -45,25 +47,27 @@ struct verdict merged_read(const int64_t *frame) {
     struct verdict v = {.status = (tally_status)frame[MERGED_STATUS],
                         .failed = frame[MERGED_FAILED],
                         .rank = frame[MERGED_RANK]};
-    if (v.status == TALLY_OK && frame[MERGED_DIFFER]) v.status = TALLY_EINVAL;
+    const uint64_t apart = (uint64_t)frame[MERGED_APART];
+    if (v.status == TALLY_OK && apart)
+        v.status = apart & 1 ? TALLY_EINVAL : (tally_status)__builtin_ctzll(apart);
     return v;
 }
 
 /* Merges the frame of lower ranks, `left`, into `right`. */
 static void merge(const int64_t *left, int64_t *right) {
-    right[MERGED_DIFFER] |= left[MERGED_DIFFER] | (left[MERGED_HASH] != right[MERGED_HASH]);
+    right[MERGED_APART] |= left[MERGED_APART] | (left[MERGED_HASH] != right[MERGED_HASH]);
     if (left[MERGED_FAILED] &&
         (!right[MERGED_FAILED] || left[MERGED_STATUS] < right[MERGED_STATUS]))
         right[MERGED_STATUS] = left[MERGED_STATUS];
     right[MERGED_FAILED] += left[MERGED_FAILED];
     right[MERGED_RANK] += left[MERGED_RANK];
-    if (right[MERGED_FAILED] || right[MERGED_DIFFER] || right[MERGED_STATES] == 0) return;
+    if (right[MERGED_FAILED] || right[MERGED_APART] || right[MERGED_STATES] == 0) return;
     const tally_problem p = load_problem(right + MERGED_PROBLEM);
     const int64_t merge_words = right[MERGED_WORDS];
     for (int64_t i = 0; i < right[MERGED_STATES]; i++) {
         const int64_t at = MERGED_HEAD + i * merge_words;
         const tally_status s = tally_merge_words(&p, left + at, right + at);
-        if (s != TALLY_OK) right[MERGED_DIFFER] = 1;
+        if (s != TALLY_OK) right[MERGED_APART] |= INT64_C(1) << s;
     }
 }
 

@@ -19,7 +19,7 @@ enum {
     MERGED_STATUS,
     MERGED_FAILED,
     MERGED_RANK,
-    MERGED_DIFFER, /* 1 where two questions differ */
+    MERGED_APART, /* bit 0: two questions differ; bit s: two states could not be merged, with status s */
     MERGED_PROBLEM,
     MERGED_STATES = MERGED_PROBLEM + 2,
     MERGED_WORDS,

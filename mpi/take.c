@@ -44,13 +44,38 @@ static tally_status take_caller(const struct task *t, from_words *from, size_t s
     return s;
 }
 
+static const char *merge_text(tally_status s) {
+    return s == TALLY_EINVAL
+               ? "the states of a rank and the next do not follow on one another, or are of other "
+                 "problems: over the canonical tree each stands where tally_state_begin_at() says"
+           : s == TALLY_EUNSUPPORTED ? "groups over the canonical tree cannot be merged"
+           : s == TALLY_ERANGE       ? "all ranks' states have more than 2^63 - 1 elements"
+                                     : tally_status_text(s);
+}
+
+/* Returns the status with which the words of some result could not be merged, and says so in the task's line; else
+ * TALLY_OK. All ranks have the same words. */
+static tally_status check_merged(struct task *t) {
+    tally_status s = TALLY_OK;
+    if (t->route != ROUTE_MERGED || t->is_in_frame) return s;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
+        s = merged_read(t->word + i * (MERGED_HEAD + t->words)).status;
+    if (s != TALLY_OK) snprintf(t->line, sizeof t->line, "%s", merge_text(s));
+    return s;
+}
+
 /* Makes states, or groups, of all ranks' combined words. */
 static void take_words(struct task *t) {
     const int merged = t->route == ROUTE_MERGED;
     from_words *const from = merged ? tally_state_from_merge_words : tally_state_from_words;
     const size_t head = merged && !t->is_in_frame ? MERGED_HEAD : 0;
     const int64_t *word = t->word + head;
-    tally_status s = TALLY_OK;
+    tally_status s = check_merged(t);
+    if (s != TALLY_OK) {
+        t->status = s;
+        t->step = STEP_DONE;
+        return;
+    }
     if (t->groups) {
         s = tally_groups_from_words(t->spare_groups ? t->spare_groups : *t->groups, word);
         task_outcome(t, s);
@@ -64,14 +89,6 @@ static void take_words(struct task *t) {
         task_give_values(t);
     else if (s == TALLY_OK)
         write_shaped(t);
-}
-
-static const char *merge_text(tally_status s) {
-    return s == TALLY_EINVAL
-               ? "the states of a rank and the next do not follow on one another, or are of other "
-                 "problems: over the canonical tree each stands where tally_state_begin_at() says"
-           : s == TALLY_EUNSUPPORTED ? "groups over the canonical tree cannot be merged"
-                                     : tally_status_text(s);
 }
 
 /* Makes the line of rank `from` every rank's. */
@@ -94,6 +111,8 @@ static void refuse(struct task *t, const struct verdict *v) {
     if (v->failed > 1)
         snprintf(t->line, sizeof t->line, "%lld of %d ranks failed: %s%s", (long long)v->failed,
                  t->ranks, tally_status_text(v->status), reason);
+    else if (v->status != TALLY_EINVAL)
+        snprintf(t->line, sizeof t->line, "%s", merge_text(v->status));
     else
         snprintf(t->line, sizeof t->line,
                  "the ranks do not all ask for the same; this one for %s of %s, %zu result%s",

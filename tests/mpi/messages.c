@@ -36,8 +36,8 @@ int MPI_Exscan(const void *send, void *receive, int count, MPI_Datatype type, MP
 static const double tame[3] = {0.1, 2, -3}, far[3] = {1e-300, 1e200, -3};
 static int rank, ranks, wrong;
 
-/* One call, of an array of three elements on each rank: at most so many collectives, and the right
- * value, or status. */
+/* One call, of an array of three elements on each rank, of complex ones whose parts are equal: at most so many collectives,
+ * and the right value, or status. */
 static void call(MPI_Comm comm, const tally_problem *p, const double *x, int most) {
     static double all[3 * 256];
     tally_value value[TALLY_VALUES_MAX], expected[TALLY_VALUES_MAX];
@@ -45,9 +45,10 @@ static void call(MPI_Comm comm, const tally_problem *p, const double *x, int mos
     for (int i = 0; i < ranks; i++)
         memcpy(all + 3 * i, x, 3 * sizeof *x);
     collectives = 0;
-    const tally_status s = tally_mpi_allreduce(NULL, p, x, NULL, 3, value, comm);
+    const int two = p->is_complex;
+    const tally_status s = tally_mpi_allreduce(NULL, p, x, two ? x : NULL, 3, value, comm);
     int is_right = tally_problem_values(p, &values) == TALLY_OK &&
-                   tally_reduce(NULL, p, all, NULL, 3 * (size_t)ranks, expected) == s;
+                   tally_reduce(NULL, p, all, two ? all : NULL, 3 * (size_t)ranks, expected) == s;
     if (s != TALLY_OK) values = 0; /* a product that overflows */
     for (size_t i = 0; i < values && is_right; i++)
         is_right = tally_value_bits(&value[i]) == tally_value_bits(&expected[i]);
@@ -70,6 +71,7 @@ int main(int argc, char **argv) {
         {.op = TALLY_DESCRIBE, .type = TALLY_F64},
         {.op = TALLY_SUM, .type = TALLY_F64, .also = {TALLY_ARGMIN, TALLY_NORM1, TALLY_AND}}};
     static const tally_problem product = {.op = TALLY_PROD, .type = TALLY_F64};
+    static const tally_problem of_complex = {.op = TALLY_STD, .type = TALLY_F64, .is_complex = 1};
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -92,6 +94,11 @@ int main(int argc, char **argv) {
         call(MPI_COMM_WORLD, &problems[0], tame, 1);
     for (int k = 0; k < 3; k++)
         call(MPI_COMM_WORLD, &problems[7], far, k == 0 ? 2 : 1);
+    /* Words that additions combine, in a frame that is merged. */
+    for (int k = 0; k < 6; k++) {
+        call(MPI_COMM_WORLD, &problems[7], tame, k == 0 ? 2 : 1);
+        call(MPI_COMM_WORLD, &of_complex, tame, k == 0 ? 2 : 1);
+    }
     /* NaNs are not skipped over ranks. */
     for (int k = 0; k < 2; k++) {
         const tally_problem skips = {
