@@ -440,8 +440,9 @@ TALLY_API tally_status tally_groups_save(const tally_groups *groups, void *bytes
 TALLY_API tally_status tally_groups_load(const void *bytes, size_t size,
                                          const tally_problem *problem, tally_groups **out);
 /* The wire form of all groups, as that of a single state below: words that plain integer addition combines, for
- * up to 2^31 of them with the same problem and count. 0 words where states of the problem have none. What comes
- * of the sum is as if the elements of all had been fed; on an error the groups are as they were. */
+ * up to 2^31 of them with the same problem and count, and fewer than 2^63 elements in all. 0 words where
+ * states of the problem have none. What comes of the sum is as if the elements of all had been fed; on an
+ * error the groups are as they were. */
 TALLY_API size_t tally_groups_words(const tally_groups *groups);
 TALLY_API tally_status tally_groups_to_words(const tally_groups *groups, int64_t *words);
 TALLY_API tally_status tally_groups_from_words(tally_groups *groups, const int64_t *words);
@@ -534,8 +535,8 @@ TALLY_API tally_status tally_state_load(const void *bytes, size_t size,
                                         const tally_problem *problem, tally_state **out);
 
 /* The wire form: the state as 64-bit words that plain integer addition combines, word by word, in any
- * order, for up to 2^31 states: an MPI_SUM on MPI_INT64_T, an ncclSum on ncclInt64. Sums and what is built
- * on them, and counts, have one; for all others tally_state_words() is 0. */
+ * order, for up to 2^31 states of fewer than 2^63 elements in all: an MPI_SUM on MPI_INT64_T, an ncclSum
+ * on ncclInt64. Sums and what is built on them, and counts, have one; for all others tally_state_words() is 0. */
 TALLY_API size_t tally_state_words(const tally_state *state);
 TALLY_API tally_status tally_state_to_words(const tally_state *state, int64_t *words);
 /* The state becomes what the words, added up, say. TALLY_EFORMAT for words that cannot be such a sum. */

@@ -165,6 +165,9 @@ static void plan_groups(struct task *t) {
     else if (s == TALLY_OK && size != theirs)
         task_give_up(t, TALLY_EINVAL, "these are groups of another problem, or not as many");
     if (s == TALLY_OK) s = tally_groups_merge(none, *t->groups);
+    /* The indices of theirs may count within each group. */
+    if (s == TALLY_EINVAL && none && tally_groups_index_within(none) == TALLY_OK)
+        s = tally_groups_merge(none, *t->groups);
     if (s != TALLY_OK) task_give_up(t, s, NULL);
     t->words = tally_groups_words(none);
     t->kind = (struct block_kind){t->problem, 1, (size + 7) / 8 * 8};
@@ -178,7 +181,10 @@ static void pack_groups(struct task *t) {
     if (t->words > 0) {
         int64_t *word = message_make_words(t, 1);
         const tally_status s = word ? tally_groups_to_words(*t->groups, word) : TALLY_ENOMEM;
-        if (s != TALLY_OK) task_give_up(t, s, NULL);
+        if (s != TALLY_OK)
+            task_give_up(t, s, NULL);
+        else
+            message_check_count(t, word[0]);
         message_pack_ranges(t);
         return;
     }

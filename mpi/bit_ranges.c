@@ -22,13 +22,15 @@ static struct bit_range digits_of(const struct bit_ranges *w, int low, int own, 
     return (struct bit_range){low + own / 2 - (words + 2) / 2, 0, digits, low, low + own - 1};
 }
 
-void bit_ranges_of(size_t words, int room, int ranks, struct bit_ranges *w) {
+void bit_ranges_of(size_t words, int is_one_state, int room, int ranks, struct bit_ranges *w) {
     const int number = 1 + HEAD; /* where the first number's digits begin */
     w->bits = 63 - (32 - __builtin_clz((unsigned)ranks));
     w->count = 0;
     if (words <= (size_t)room) {
         w->count = 1;
         w->range[0] = (struct bit_range){.words = (int)words};
+    } else if (!is_one_state) {
+        return;
     } else if (words == ONE_SUM || words == ONE_OF_PRODUCTS) {
         w->count = 2;
         w->range[0] = (struct bit_range){.words = number};

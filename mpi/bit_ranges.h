@@ -25,9 +25,9 @@ struct bit_ranges {
     } range[4];
 };
 
-/* Finds the ranges for a state of `words` words, of which a frame has room for `room`. They are the
- * same on all ranks. */
-void bit_ranges_of(size_t words, int room, int ranks, struct bit_ranges *out);
+/* Finds the ranges for `words` words, of which a frame has room for `room`. They are the same on all ranks. If the words
+ * are those of one state, their number tells which sums of floats it has. */
+void bit_ranges_of(size_t words, int is_one_state, int room, int ranks, struct bit_ranges *out);
 
 /* Packs the bits within the ranges. Returns not 0 if the state has bits outside. */
 int bit_ranges_pack(const struct bit_ranges *w, int64_t *packed, const int64_t *words);

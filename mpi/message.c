@@ -49,7 +49,8 @@ int64_t *message_make_words(struct task *t, size_t count) {
     }
     t->need.added = added_need(t, all);
     if (!t->layout.is_merged)
-        bit_ranges_of(all, FRAME_WORDS - payload_at, t->ranks, &t->bit_ranges);
+        bit_ranges_of(all, count == 1 && !t->groups, FRAME_WORDS - payload_at, t->ranks,
+                      &t->bit_ranges);
     t->is_in_frame = !t->layout.is_merged && all <= (size_t)task_room(t);
     if (!t->is_in_frame) return room_for_words(t, all);
     t->all_words = all;
@@ -104,6 +105,12 @@ static void pack_merged(struct task *t) {
     }
 }
 
+void message_check_count(struct task *t, int64_t n) {
+    if (n > INT64_MAX / t->ranks)
+        task_give_up(t, TALLY_ERANGE,
+                     "all ranks may have more than 2^63 - 1 elements, which a word cannot count");
+}
+
 void message_pack_states(struct task *t) {
     if (t->route == ROUTE_WORDS) {
         int64_t *word = message_make_words(t, t->count);
@@ -111,7 +118,10 @@ void message_pack_states(struct task *t) {
             const tally_state *state;
             tally_status s = state_of(t, i, &state);
             if (s == TALLY_OK) s = tally_state_to_words(state, word + i * t->words);
-            if (s != TALLY_OK) task_give_up(t, s, NULL);
+            if (s != TALLY_OK)
+                task_give_up(t, s, NULL);
+            else
+                message_check_count(t, word[i * t->words]);
         }
         message_pack_ranges(t);
         return;

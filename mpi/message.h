@@ -16,6 +16,9 @@ tally_status message_feed_own(const struct task *t, size_t i);
 
 /* Returns where `count` times t->words words are put: in the frame, or behind it; NULL where that failed. */
 int64_t *message_make_words(struct task *t, size_t count);
+/* Gives up if n elements, of this rank, on every rank would be more than a word can count: a sum that wraps around could not be
+ * told from a right one. */
+void message_check_count(struct task *t, int64_t n);
 /* Packs the ranges of the words that the frame takes. If the frame takes all words, the ranks still
  * find out whether the ranges alone would have been enough, to choose the next frame's layout. */
 void message_pack_ranges(struct task *t);

@@ -363,6 +363,93 @@ static void no_elements_of_two_arrays(void) {
     fprintf(stderr, "dot of no elements: %d, %s\n", s, tally_mpi_error());
 }
 
+/* Sums of integers in so many groups that their words are as many as those of one sum of floats. All elements are negative
+ * and in some of the groups only. A new communicator has a frame too short for all words. */
+static void negative_sums_in_groups(void) {
+    enum { LEAST = 7, MOST = 14 };
+    const int64_t values[] = {-1, -5, INT64_MIN / 64, -7};
+    for (size_t first = 0; first < LEAST; first++)
+        for (size_t count = LEAST; count <= MOST; count++) {
+            const uint8_t ids[] = {(uint8_t)first, (uint8_t)first, (uint8_t)(first + 1) % LEAST,
+                                   (uint8_t)(first + 3) % LEAST};
+            const tally_problem p = {
+                .op = TALLY_SUM, .type = TALLY_I64, .also = {count == MOST ? TALLY_NONZERO : 0}};
+            const tally_shape shape = {
+                .cut = TALLY_GROUPS, .n = 4, .count = count, .ids = ids, .ids_type = TALLY_U8};
+            int64_t sums[MOST], want[MOST] = {0};
+            uint64_t nonzero[MOST];
+            void *at[] = {sums, nonzero};
+            for (size_t i = 0; i < 4; i++)
+                want[ids[i]] += values[i] * ranks;
+            MPI_Comm comm;
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+            const tally_status s =
+                tally_mpi_allreduce_shaped(NULL, &p, &shape, values, NULL, at, comm);
+            MPI_Comm_free(&comm);
+            if (s == TALLY_OK && memcmp(sums, want, count * sizeof *sums) == 0) continue;
+            wrong = 1;
+            fprintf(stderr, "negative sums in %zu groups from %zu on: %d, %s\n", count, first, s,
+                    tally_mpi_error());
+        }
+}
+
+/* Groups whose indices count within each group, and whether or not other values are asked. */
+static void indices_within_groups(void) {
+    for (int k = 0; k < 3; k++) {
+        const tally_problem p = {.op = k == 2 ? TALLY_SUM : TALLY_ARGMIN,
+                                 .type = TALLY_F64,
+                                 .also = {k == 1 ? TALLY_COUNT : 0}};
+        const double values[] = {3, 1, 2, rank == ranks - 1 ? -1 : 2};
+        const uint64_t n = (uint64_t)ranks, want[] = {0, 3 * n - 1};
+        const double sums[] = {(double)(3 * n), (double)(5 * n - 3)};
+        const uint8_t ids[] = {0, 1, 1, 1};
+        const tally_shape shape = {
+            .cut = TALLY_GROUPS, .n = 4, .count = 2, .ids = ids, .ids_type = TALLY_U8};
+        tally_groups *groups = NULL;
+        uint64_t at[2], counts[2];
+        int is_right = tally_groups_create(&p, 2, &groups) == TALLY_OK &&
+                       tally_groups_index_within(groups) == TALLY_OK &&
+                       tally_groups_feed(groups, NULL, &shape, values, NULL) == TALLY_OK &&
+                       tally_mpi_allreduce_groups(&p, 2, &groups, MPI_COMM_WORLD) == TALLY_OK &&
+                       tally_groups_values(groups, (void *[]){at, counts}) == TALLY_OK &&
+                       memcmp(at, k == 2 ? (const void *)sums : want, sizeof at) == 0;
+        tally_groups_destroy(groups);
+        if (is_right) continue;
+        wrong = 1;
+        fprintf(stderr, "indices within groups, %d: %s\n", k, tally_mpi_error());
+    }
+}
+
+/* Each rank has 2^62 elements, so that two ranks have more than a word tells. */
+static void too_many_elements(void) {
+    const tally_problem problems[] = {{.op = TALLY_ARGMIN, .type = TALLY_F64},
+                                      {.op = TALLY_SUM, .type = TALLY_F64}};
+    for (size_t k = 0; k < 12; k++) {
+        const tally_problem *p = &problems[k % 4 == 3];
+        const size_t count = 1 + k % 3;
+        tally_state *state[3] = {NULL};
+        tally_value value;
+        int is_right = 1;
+        for (size_t i = 0; i < count; i++) {
+            is_right &= tally_state_create(p, &state[i]) == TALLY_OK;
+            is_right &= tally_state_feed(state[i], NULL, x, NULL, 1) == TALLY_OK;
+            for (int twice = 0; twice < 62 && i + 1 == count; twice++)
+                is_right &= tally_state_merge(state[i], state[i]) == TALLY_OK;
+        }
+        const uint64_t n = tally_state_count(state[count - 1]);
+        const tally_status s = tally_mpi_allreduce_states(p, state, count, MPI_COMM_WORLD);
+        is_right &= ranks == 1 ? s == TALLY_OK : s == TALLY_ERANGE || s == TALLY_EFORMAT;
+        is_right &= tally_state_count(state[count - 1]) == n;
+        is_right &= tally_state_value(state[count - 1], &value) == TALLY_OK;
+        for (size_t i = 0; i < count; i++)
+            tally_state_destroy(state[i]);
+        if (is_right) continue;
+        wrong = 1;
+        fprintf(stderr, "too many elements of %s in %zu states: %d, %s\n", tally_op_name(p->op),
+                count, s, tally_mpi_error());
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -383,6 +470,9 @@ int main(int argc, char **argv) {
     faults();
     one_that_does_not_fit();
     no_elements_of_two_arrays();
+    negative_sums_in_groups();
+    indices_within_groups();
+    too_many_elements();
     int all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0) puts(all ? "wrong" : "right");
