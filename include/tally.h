@@ -508,8 +508,8 @@ TALLY_API uint64_t tally_state_count(const tally_state *state);
 /* Lowers the state: the values, as tally_reduce() gives them. The state stays as it is. */
 TALLY_API tally_status tally_state_value(const tally_state *state, tally_value *out);
 
-/* The exact sum divided by an integer, rounded once to the type (0: that of the mean). For sum, mean,
- * norm1, sumsq and dot. divisor is not 0. */
+/* The exact sum divided by an integer, rounded once to the type (0: that of the problem's mean). For sum,
+ * mean, norm1, sumsq and dot. divisor is not 0. */
 TALLY_API tally_status tally_state_divided(const tally_state *state, int64_t divisor,
                                            tally_type type, tally_value *out);
 

@@ -7,7 +7,7 @@
 enum { ALSO = sizeof((tally_problem *)0)->also / sizeof(tally_op) };
 _Static_assert(ALSO == 8 && (int)TALLY_USER < 256, "operators are bytes of a word");
 
-/* ---- The problem, in words: all that the number of its words, and how they are merged, depend on ------------------------------------ */
+/* ---- The problem, in words: all that its words and their merging depend on ------------------- */
 
 static void save_problem(const tally_problem *p, int64_t *word) {
     uint64_t also = 0;

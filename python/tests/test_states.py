@@ -68,6 +68,8 @@ def test_arithmetic(rng):
     assert tally.State("sum").update(x).negate().value() == -tally.sum(x)
     assert tally.State("sum").update([1, 1]).divided(3) == 2 / 3
     assert tally.State("sum", "i64").update([7]).divided(2, "f4").dtype == np.float32
+    assert tally.State("sum", "f4", out="f8").update(np.ones(1, "f4")).divided(3) == 1 / 3
+    assert tally.State("sum", out="f2").update([2049 + 2**-40]).divided(1) == 2050  # which is rounded once
     with pytest.raises(TypeError):
         a + 1
     with pytest.raises(NotImplementedError):

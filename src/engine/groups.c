@@ -374,7 +374,7 @@ tally_status tally_groups_add_state(tally_groups *groups, size_t group, const ta
     if (groups->tree)
         return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
     const int counts_skipped = problem_counts_skipped(&groups->plan);
-    const uint64_t more = state->state.n + (counts_skipped ? state->state.extremes.skipped : 0);
+    const uint64_t more = state_extent(&groups->plan, &state->state);
     if (more > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     struct fp_env caller = fp_env_enter();
     get_state(groups, group, &known);
@@ -553,7 +553,6 @@ static tally_status load_group(tally_groups *g, size_t i, const unsigned char **
     s.n = get(*at);
     *at += 8;
     if (s.n > g->fed - *known) return impossible();
-    *known += s.n;
     for_monoids(monoid, p) {
         uint64_t word[WORDS_MAX], again[WORDS_MAX];
         const unsigned words = monoids[monoid].words(p);
@@ -566,6 +565,8 @@ static tally_status load_group(tally_groups *g, size_t i, const unsigned char **
         if (memcmp(word, again, words * sizeof *word) != 0) return impossible();
     }
     if (!monoid_states_agree(p, &s) || !state_is_settled(p, &s)) return impossible();
+    if (state_extent(p, &s) > g->fed - *known) return impossible();
+    *known += state_extent(p, &s);
     put_state(g, i, &s);
     if (!g->tree || s.n == 0) return TALLY_OK;
     const tally_status status = next_saved(at, end, &g->asked, &g->tree[i]);

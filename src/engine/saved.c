@@ -381,6 +381,14 @@ static tally_status too_many(void) {
     return fail(TALLY_ERANGE, "more than 2^63 - 1 elements do not fit a word");
 }
 
+/* Returns whether two states of n elements together have indices for all that each of them has skipped. */
+static int skipped_fits(const struct problem *p, uint64_t n, const struct state *a,
+                        const struct state *b) {
+    if (!problem_counts_skipped(p)) return 1;
+    return a->extremes.skipped <= UINT64_MAX - n &&
+           b->extremes.skipped <= UINT64_MAX - n - a->extremes.skipped;
+}
+
 static tally_status no_words(tally_op op) {
     return fail(TALLY_EFORMAT, "these words are of no state of %s", tally_op_name(op));
 }
@@ -457,6 +465,7 @@ tally_status tally_merge_words(const tally_problem *problem, const int64_t *left
             if (!m->unpack(&p, from, n, monoid_state(&a, monoid)) ||
                 !m->unpack(&p, into, more, monoid_state(&b, monoid)))
                 return no_words(problem->op);
+            if (monoid == MONOID_EXTREMES && !skipped_fits(&p, n + more, &a, &b)) return too_many();
             m->merge(&p, monoid_state(&a, monoid), monoid_state_of(&b, monoid), n);
         }
         from += words;

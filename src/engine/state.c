@@ -128,6 +128,13 @@ static tally_status too_many(void) {
     return fail(TALLY_ERANGE, "a state of more than 2^64 - 1 elements");
 }
 
+/* Returns whether a state can get n elements more, and has indices for `extent` elements more. */
+static int has_place(const tally_state *s, uint64_t n, uint64_t extent) {
+    const uint64_t most = UINT64_MAX - s->first;
+    return n <= most && s->state.n <= most - n &&
+           extent <= UINT64_MAX - state_extent(&s->plan, &s->state);
+}
+
 /* Appends x[0..n) to the stretch: to its head, then to the begun leaf, then whole leaves where they
  * lie. The rest becomes the tail. After a failure in the middle the caller restores counts and
  * tree. */
@@ -223,8 +230,7 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
     if (!state) return fail(TALLY_EINVAL, "tally_state_feed: the state is NULL");
     tally_status s = fold_check(&state->plan, x, y, n);
     if (s != TALLY_OK || n == 0) return s;
-    if (n > UINT64_MAX - state->first || state->state.n > UINT64_MAX - state->first - n)
-        return too_many();
+    if (!has_place(state, n, n)) return too_many();
     const struct slice in = {x, y, n};
     struct fp_env caller = fp_env_enter();
     if (state->stretch && state->plan.skip_nan)
@@ -268,8 +274,7 @@ tally_status tally_state_feed_resident(tally_state *state, tally_device *device,
     if (!state) return fail(TALLY_EINVAL, "tally_state_feed_resident: the state is NULL");
     tally_status s = fold_check(&state->plan, x, y, n);
     if (s != TALLY_OK) return s;
-    if (n > UINT64_MAX - state->first || state->state.n > UINT64_MAX - state->first - n)
-        return too_many();
+    if (!has_place(state, n, n)) return too_many();
     const int is_copied = state->stretch || state->plan.skip_nan;
     if (is_copied && device->kind->copy_out) return feed_copied(state, device, x, y, n);
     s = device_skips_nothing(device, &state->plan);
@@ -353,7 +358,8 @@ static tally_status merge_stretches(tally_state *left, const tally_state *right)
 tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     tally_status s = check_pair(left, right);
     if (s != TALLY_OK || (right->state.n == 0 && !problem_counts_skipped(&right->plan))) return s;
-    if (right->state.n > UINT64_MAX - left->first - left->state.n) return too_many();
+    if (!has_place(left, right->state.n, state_extent(&right->plan, &right->state)))
+        return too_many();
     struct fp_env caller = fp_env_enter();
     TALLY_PATH_OF_VALUE(state_paths, &left->plan, STATE_MERGED);
     if (left->stretch) s = merge_stretches(left, right);
@@ -519,6 +525,7 @@ tally_status tally_state_divided(const tally_state *state, int64_t divisor, tall
         return fail(TALLY_EUNSUPPORTED, "a state of %s has no exact sum to divide",
                     tally_op_name(state->asked.op));
     if (divisor == 0) return fail(TALLY_EINVAL, "a sum divided by 0");
+    if (type == 0) type = state->asked.out;
     if (type == 0) type = type_is_float(state->plan.type) ? state->plan.type : TALLY_F64;
     if (!type_is_known(type) || !type_is_float(type))
         return fail(TALLY_ETYPE, "a quotient comes back as f16, bf16, f32 or f64, not as %s",

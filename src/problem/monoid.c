@@ -499,6 +499,7 @@ void state_merge(const struct problem *p, struct state *into, const struct state
                  uint64_t shift) {
     const uint64_t more = from->n;
     TALLY_ASSERT(into->n + more >= more);
+    TALLY_ASSERT(state_extent(p, from) <= UINT64_MAX - state_extent(p, into));
     for_monoids(monoid, p) monoids[monoid].merge(p, monoid_state(into, monoid),
                                                  monoid_state_of(from, monoid), shift);
     into->n += more;

@@ -95,6 +95,11 @@ static inline int problem_counts_skipped(const struct problem *p) {
     return p->skip_nan && (p->extremes & WANT_INDEX);
 }
 
+/* Returns how many elements the state's indices count: fewer than 2^64. */
+static inline uint64_t state_extent(const struct problem *p, const struct state *s) {
+    return s->n + (problem_counts_skipped(p) ? s->extremes.skipped : 0);
+}
+
 /* Makes *s the state of no elements. */
 void state_clear(const struct problem *p, struct state *s);
 /* Merges `from` into `into`, for each of the problem's monoids. Index 0 of `from` is index `shift` of `into`, not

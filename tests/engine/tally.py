@@ -124,6 +124,10 @@ state_words = _declare("state_words", c_size_t, P)
 state_to_words = _declare("state_to_words", c_int, P, P)
 state_from_words = _declare("state_from_words", c_int, P, P)
 
+state_merge_words = _declare("state_merge_words", c_size_t, P)
+state_to_merge_words = _declare("state_to_merge_words", c_int, P, P)
+merge_words = _declare("merge_words", c_int, POINTER(Problem), P, P)
+
 _UNTOUCHED_TYPE = 0x5A5A5A5A
 _UNTOUCHED = 0xA5A5A5A5A5A5A5A5
 
@@ -389,6 +393,16 @@ class State:
             return STATUS[status]
         assert (words[count:] == -1234567).all(), "wrote past its words"
         return words[:count].copy()
+
+    def merge_words(self):
+        """The words that merge_words() combines; or what that fails with."""
+        words = np.zeros(state_merge_words(self.handle), np.int64)
+        status = state_to_merge_words(self.handle, words.ctypes.data)
+        return words if status == OK else self._say(status)
+
+    def try_merge_words(self, left, right):
+        """Merges left[] into right[]."""
+        return self._say(merge_words(byref(self.problem), left.ctypes.data, right.ctypes.data))
 
     def from_words(self, words):
         words = np.ascontiguousarray(words, np.int64)

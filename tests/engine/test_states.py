@@ -331,6 +331,27 @@ def test_a_window_that_moves(type_):
                 assert window.value() == want, (ops, i, shown(window.value()), shown(want), data.SEED)
 
 
+# ---- More elements than 64 bits count -------------------------------------------------------------
+
+@pytest.mark.parametrize("skip_nan", [False, True])
+@pytest.mark.parametrize("also", [(), ("count", "sum")])
+def test_indices_beyond_64_bits(also, skip_nan):
+    """Elements that are skipped have indices, too: two states with too many are not merged, in words neither."""
+    nan, one = (data.floats("f64", [value]) for value in (np.nan, 1.0))
+    half = State("argmin", "f64", also=also, skip_nan=skip_nan).feed(nan)
+    for _ in range(63):
+        half.merge(half)
+    whole = half.copy()
+    assert whole.try_merge(half) == "ERANGE" and whole.save() == half.save()
+    whole.feed(one)
+    assert whole.try_merge(half) == "ERANGE"
+    want = ("u64", 1 << 63 if skip_nan else 0)
+    assert (whole.value()[0] if also else whole.value()) == want
+    if skip_nan:
+        words = half.merge_words()
+        assert half.try_merge_words(words, words.copy()) == "ERANGE"
+
+
 # ---- Divided --------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("type_", TYPES)
@@ -344,13 +365,14 @@ def test_divided(type_):
             for n in (0, 1, 3, 60):
                 x, y = data.make(g, kind, type_, n), data.make(g, kind, type_, n)
                 y = y if op == "dot" else None
-                state = State(op, type_).feed(x, y)
+                asked = [None, *FLOATS][int(g.integers(0, 5))]
+                state = State(op, type_, out=asked).feed(x, y)
                 total = oracle.sum_of("sum" if op == "mean" else op, type_, x, y)
                 for divisor in [divisors[int(i)] for i in g.integers(0, len(divisors), 5)]:
                     for out in (None, str(g.choice(FLOATS))):
-                        got, want = state.divided(divisor, out), oracle.quotient(out or natural, total, divisor)
+                        got, want = state.divided(divisor, out), oracle.quotient(out or asked or natural, total, divisor)
                         assert got == want, (op, type_, kind, n, divisor, shown(got), shown(want), data.SEED)
-                assert state.value() == oracle.statistic(op, type_, x, y)  # which it still is
+                assert state.value() == oracle.statistic(op, type_, x, y, out=asked)  # which it still is
     for op in OPS + STATISTICS:
         state = State(op, type_)
         if op not in DIVIDED:
