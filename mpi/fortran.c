@@ -10,15 +10,17 @@ TALLY_API int tally_mpi_f_allreduce(int op, int type, int out_type, const void *
 TALLY_API void tally_mpi_f_error(char *text, int64_t size);
 
 /* *out gets one value of type `out_type`. Where the operator's value has another type, problem.out asks for that
- * one, and all ranks fail alike if the operator cannot have it. */
+ * one, and all ranks fail alike if the operator cannot have it, or has several values. */
 int tally_mpi_f_allreduce(int op, int type, int out_type, const void *x, const void *y, int64_t n,
                           double ddof, void *out, MPI_Fint comm) {
     tally_problem problem = {.op = (tally_op)op, .type = (tally_type)type, .ddof = ddof};
     tally_value value[TALLY_VALUES_MAX];
     size_t values = 0;
-    if (tally_problem_values(&problem, &values) == TALLY_OK && values == 1 &&
-        tally_problem_value_type(&problem, 0) != (tally_type)out_type)
-        problem.out = (tally_type)out_type;
+    if (tally_problem_values(&problem, &values) == TALLY_OK) {
+        if (tally_problem_value_type(&problem, 0) != (tally_type)out_type)
+            problem.out = (tally_type)out_type;
+        if (values != 1) problem.op = (tally_op)0; /* no operator */
+    }
     const tally_status s = tally_mpi_allreduce(NULL, &problem, x, y, n < 0 ? SIZE_MAX : (size_t)n,
                                                value, MPI_Comm_f2c(comm));
     if (s == TALLY_OK) memcpy(out, &value[0].as, tally_type_size(value[0].type));

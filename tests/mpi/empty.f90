@@ -9,7 +9,7 @@ program empty
   integer :: rank, ranks, status, wrong, bad, n
   integer(int64) :: whole, place
   real(real64) :: t(4), u(4, 3), total, want
-  real(real32) :: short
+  real(real32) :: short, pair(2)
   logical :: wet(4)
 
   call MPI_Init()
@@ -43,6 +43,16 @@ program empty
     if (ranks > 1) call expect("argmax of pack(t, wet)", real(place, real64), 2d0)
     call tally_allreduce(2d0, tally_sum, total, MPI_COMM_WORLD%MPI_VAL, status)
     call expect("a scalar", total, 2d0 * ranks)
+  end do
+  do bad = 0, ranks - 1 ! operators of several values: TALLY_MINMAX and TALLY_DESCRIBE of tally.h
+    total = 5
+    call tally_allreduce(t, merge(24, tally_sum, rank == bad), total, MPI_COMM_WORLD%MPI_VAL, status)
+    if (status == tally_ok .or. total /= 5) wrong = 1
+    pair = 5
+    call tally_allreduce(real(t, real32), merge(24, 18, rank == bad), pair(1), MPI_COMM_WORLD%MPI_VAL, status)
+    if (status == tally_ok .or. any(pair /= 5)) wrong = 1
+    call tally_allreduce(int(t), 18, whole, MPI_COMM_WORLD%MPI_VAL, status)
+    if (status == tally_ok) wrong = 1
   end do
   call MPI_Allreduce(MPI_IN_PLACE, wrong, 1, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD)
   if (rank == 0) print '(a)', merge("wrong", "right", wrong == 1)
