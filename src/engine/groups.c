@@ -593,6 +593,8 @@ tally_status tally_groups_load(const void *bytes, size_t size, const tally_probl
     const bool is_index_within = get(at + AT_WITHIN) == 1;
     at += AT_PROBLEM;
     tally_status status = next_saved(&at, end, problem, &none);
+    if (none && (none->first != 0 || state_extent(&none->plan, &none->state) != 0))
+        status = impossible();
     if (status == TALLY_OK) status = tally_groups_create(&none->asked, (size_t)count, &g);
     uint64_t known = 0;
     if (status != TALLY_OK || !g) {

@@ -10,6 +10,7 @@ import pytest
 
 import data
 import oracle
+import shapes
 import tally
 from tally import DTYPE, FLOATS, NOBODY, SIZE, State
 
@@ -561,3 +562,17 @@ def test_equals_a_reduction(devices):
             acc = Sum(type_=type_).add(type_, raw, device)
             for out in FLOATS:
                 assert acc.round(out) == tally.reduce_array(device, "sum", type_, raw, out=out)
+
+
+def test_forged_groups_are_refused():
+    """The state of no elements within saved groups, which says what is asked, has elements, or begins elsewhere."""
+    problem = shapes.Problem("sum", "f64")
+    groups = shapes.Groups(problem, 1)
+    saved, at = groups.save(), 48
+    size = int.from_bytes(saved[40:48], "little")
+    assert shapes.Groups.load(problem, 1, saved).save() == saved
+    for inner in (Sum().add("f64", data.floats("f64", [1.5])).save(), forged(saved[at:at + size], (AT_FIRST, word(4096)))):
+        assert len(inner) == size
+        with pytest.raises(shapes.Failed) as failed:
+            shapes.Groups.load(problem, 1, with_hash(saved[:at] + inner + saved[at + size:]))
+        assert failed.value.status == "EFORMAT"
