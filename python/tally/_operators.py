@@ -59,8 +59,8 @@ def _compile(expression: str, kind: str) -> ctypes.CDLL:
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".c", delete=False, encoding="utf-8") as text:
         text.write(_TEXT.format(type=_C_TYPE[kind], expression=expression))
     library = text.name[:-2] + ".so"
-    made = subprocess.run([*compiler, "-O3", "-std=gnu11", "-ffp-contract=off", "-fno-fast-math", "-fPIC", "-shared", "-o",
-                           library, text.name, "-lm"], capture_output=True, text=True, check=False)
+    made = subprocess.run([*compiler, "-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-fast-math", "-fPIC", "-shared",
+                           "-o", library, text.name, "-lm"], capture_output=True, text=True, check=False)
     if made.returncode != 0:
         lines = [line for line in made.stderr.splitlines() if "error" in line]
         raise ValueError(f"the operator {expression!r} does not compile for {kind}: {lines[0] if lines else made.stderr}")
@@ -74,8 +74,9 @@ class Operator:
     ----------
     expression : str
         An expression in `a` and `b`, both of the elements' type, in the C that the system's compiler, OpenCL and CUDA
-        have in common. It is associative: a op (b op c) is (a op b) op c, or nearly so; it is evaluated over a tree
-        whose shape depends on the number of elements alone.
+        have in common. Integers wrap around (but the compilers of GPUs may take it that in a + b < a they do not). It is
+        associative: a op (b op c) is (a op b) op c, or nearly so; it is evaluated over a tree whose shape depends on the
+        number of elements alone.
     identity : number
         The result for no elements.
     commutative : bool, optional

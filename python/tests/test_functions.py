@@ -441,6 +441,9 @@ def test_an_operator_of_ones_own(rng):
     assert np.array_equal(tally.reduce(op, x, axis=1), want) and tally.reduce(op, x) == math.prod(want) % 1000003
     assert tally.reduce(op, np.empty(0, int)) == 1
     assert tally.reduce(tally.Operator("fmax(a, b)", identity=-math.inf), [1.0, 5.0, 2.0]) == 5
+    saturated = tally.Operator("(a + b < a) != (b < 0) ? (a < 0 ? -2147483647 - 1 : 2147483647) : a + b", identity=0)
+    for x, end in ([2**31 - 10, 7, 7, 7], 2**31 - 1), ([-2**31 + 5, -3, -3, -3], -2**31), ([3, -4], -1):
+        assert tally.reduce(saturated, np.array(x, "i4")) == end
     with pytest.raises(ValueError, match="does not compile"):
         tally.reduce(tally.Operator("a +* b", identity=0), [1])
     with pytest.raises(TypeError):
