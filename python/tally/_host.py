@@ -631,7 +631,8 @@ def _segments_by_blocks(p: _core.Problem, t: Operand, offsets: Any, outs: tuple[
     try:
         while at < offsets.size - 1:
             start = offsets[at]
-            end = max(at + 1, int(np.searchsorted(offsets, start + most, "right")) - 1)
+            reach = offsets.dtype.type(min(int(start) + most, int(offsets[-1])))  # (the sum alone may not fit)
+            end = max(at + 1, int(np.searchsorted(offsets, reach, "right")) - 1)
             here, there = row[start:offsets[end]], tuple(out[at:end] for out in outs)
             if here.size <= most:
                 p.shaped(contiguous(here, dtype), None, None, 1, ("segments", offsets[at:end + 1] - start), there, device)

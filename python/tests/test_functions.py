@@ -341,6 +341,13 @@ def test_an_initial_value_of_complex_sums_is_exact():
     assert tally.sum(x * 1j, initial=1j * (half + 2.0**-60)).imag == 1 + 2.0**-23
 
 
+def test_offsets_near_the_end_of_their_type():
+    x, n = np.broadcast_to(np.uint8(1), 2**31 - 1), 2**31 - 1
+    offsets = np.array([0, n - 1000, n - 500, n], "i4")
+    with np.errstate(all="raise"):
+        assert list(tally.segment("sum", x, offsets)) == [n - 1000, 500, 500]
+
+
 def test_segments_and_groups_in_another_type():
     x = np.array([100, 27, 1])
     for got in (tally.segment("sum", x, [0, 2, 3], dtype="i1"), tally.group("sum", x, [0, 0, 1], dtype="i1")):
