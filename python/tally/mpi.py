@@ -85,9 +85,18 @@ def _merge(left: Any, right: Any) -> Any:
     return left
 
 
+def _words(state: Any, comm: Any) -> Any:
+    """Returns the words that additions combine, or nothing where there are none. Raises if a sum of all ranks' counts might not
+    fit a word: one that wraps around could not be told from a right one."""
+    words = state.words() if isinstance(state, State) else ()
+    if len(words) > 0 and int(words[0]) > (2**63 - 1) // comm.Get_size():
+        raise OverflowError("all ranks may have more than 2^63 - 1 elements, which a word cannot count")
+    return words
+
+
 def _together(state: Any, comm: Any, error: BaseException | None = None) -> Any:
     """Merges the ranks' states, after they have agreed. `error`: over the tree, why this rank has no state."""
-    if isinstance(state, State) and len(words := state.words()) > 0:
+    if len(words := _words(state, comm)) > 0:
         comm.Allreduce(_in_place(), words)
         return state.from_words(words)
     merged = comm.allreduce(error or state, op=_merge)
@@ -163,8 +172,12 @@ def allreduce(x: Any, op: Any = None, comm: Any = None, *, y: Any = None, dtype:
 def _merge_all(x: Any, comm: Any, is_plain: bool) -> Any:
     """Returns a new State or Groups of all that the ranks' know."""
     error: BaseException | None = None
-    if not is_plain:
-        error = TypeError("a state says itself what is asked of it")
+    try:
+        if not is_plain:
+            raise TypeError("a state says itself what is asked of it")
+        _words(x, comm)
+    except Exception as raised:  # noqa: BLE001 (the others would wait for this rank)
+        error = raised
     groups = f"{len(x)} groups" if isinstance(x, Groups) else "a state"
     _agree(comm, f"{groups}: {_question(x, getattr(x, '_fast', False))}", error)
     return _together(copy.deepcopy(x), comm)

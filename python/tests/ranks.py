@@ -81,6 +81,10 @@ if ranks > 1:
     fails(ValueError, "begin", lambda: tally.mpi.allreduce(tally.State("prod").begin_at(5 * rank).update(np.ones(3))))
 fails(ValueError, "nonsense", lambda: tally.mpi.allreduce(x, "nonsense" if bad else "sum"))
 fails(TypeError, "complex", lambda: tally.mpi.allreduce(x * 1j if bad else x))
+many = tally.State("mean").update([1.0])
+for _ in range(63 if bad else 1):  # more than a word counts, on one rank
+    many += many
+fails(OverflowError, "2^63", lambda: tally.mpi.allreduce(many))
 fails(TypeError, "says itself", lambda: tally.mpi.allreduce(tally.State("sum"), "sum" if bad else None))
 if rank == 0:
     print("right")
