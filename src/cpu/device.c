@@ -167,11 +167,11 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
         k->products[p->type](x, y, n, &s->products);
         break;
     case MONOID_MAGNITUDES:
-        s->magnitudes.mixed = 1;
         if (p->is_complex) {
-            k->sum[p->type](y, n, &s->magnitudes);
+            if (note_sum(p, y, n, &s->magnitudes)) k->sum[p->type](y, n, &s->magnitudes);
             break;
         }
+        s->magnitudes.mixed = 1;
         k->magnitudes[p->type](x, n, &s->magnitudes);
         break;
     case MONOID_FAST:

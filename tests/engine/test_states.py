@@ -331,6 +331,23 @@ def test_a_window_that_moves(type_):
                 assert window.value() == want, (ops, i, shown(window.value()), shown(want), data.SEED)
 
 
+# ---- Complex elements -----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("type_", FLOATS)
+def test_imaginary_parts_of_minus_zeros(type_, devices):
+    """Whether some imaginary part is not -0 is known, and saved, on all devices alike."""
+    mixed = 1 + 2 * (4 + 68) + 2 * (4 + 136) - 68 - 1
+    for n in (1, 5, 5000):
+        x, zeros = data.floats(type_, np.arange(n)), data.floats(type_, np.full(n, -0.0))
+        saved = set()
+        for device in (NOBODY, *devices, tally.Device("model")):
+            state = State("var", type_, is_complex=True).feed(x, zeros, device)
+            saved.add(state.save())
+            assert state.words()[mixed] == 0
+            assert state.feed(zeros, x, device).words()[mixed] == 1
+        assert len(saved) == 1
+
+
 # ---- More elements than 64 bits count -------------------------------------------------------------
 
 @pytest.mark.parametrize("skip_nan", [False, True])
