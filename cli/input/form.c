@@ -11,6 +11,7 @@
 #include "input/fields.h"
 #include "input/money.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ enum kind {
     EMPTY,
     MISSING, /* a word that says that there is no value */
     NUMBER,
-    OTHER, /* neither, but it begins as numbers do */
+    OTHER, /* neither, but it begins as numbers do: 5%, €5, <0.5 */
     NAME
 };
 
@@ -149,6 +150,23 @@ static bool word_of(const struct field *f, char out[WORD_BYTES + DECIMAL_SPARE])
     memset(out, 0, WORD_BYTES + DECIMAL_SPARE);
     memcpy(out, f->first, length);
     return true;
+}
+
+/* Returns whether a digit is the first byte that is neither a sign of ASCII but _ nor of
+ * U+0080..U+00BF and U+2000..U+22FF, such as a currency, a minus or a quote. */
+static bool begins_as_number(const char *at, const char *end) {
+    while (at < end) {
+        const unsigned char c = (unsigned char)*at, next = at + 1 < end ? (unsigned char)at[1] : 0;
+        if (c < 0x80 && !isalnum(c) && c != '_')
+            at++;
+        else if (c == 0xc2)
+            at += 2;
+        else if (c == 0xe2 && next <= 0x8b)
+            at += 3;
+        else
+            return c >= '0' && c <= '9';
+    }
+    return false;
 }
 
 static enum kind kind_of(const struct sample *s, const struct field *f, double *value) {
@@ -165,7 +183,7 @@ static enum kind kind_of(const struct sample *s, const struct field *f, double *
         if (value) *value = x;
         return NUMBER;
     }
-    return strchr("0123456789+-.,$", *f->first) ? OTHER : NAME;
+    return begins_as_number(f->first, f->last) ? OTHER : NAME;
 }
 
 /* ---- The delimiter ---- */
@@ -430,8 +448,10 @@ static bool find_shift(const struct sample *s, size_t *shift) {
 /* Evidence that the first row is a header: how many of its fields are of one kind above fields of another. */
 struct evidence {
     size_t names_above_numbers, others_above_numbers, texts;
+    size_t dates;             /* of the others above numbers */
     size_t numbers, years;    /* numbers above numbers; those that may be years above others */
     bool rise, fall, is_near; /* these numbers rise; fall; differ by at most ten */
+    bool are_whole;
     double last;
     bool is_counted; /* the first name is empty, and the others are 0, 1, 2 ... */
 };
@@ -456,6 +476,11 @@ static bool is_whole(double x) {
     return x >= -1e15 && x <= 1e15 && (double)(int64_t)x == x;
 }
 
+static bool is_date(const struct field *f) {
+    char word[WORD_BYTES + DECIMAL_SPARE];
+    return word_of(f, word) && spelling_is_date(word);
+}
+
 static void weigh_number(struct evidence *e, double x, bool are_years) {
     if (e->numbers) {
         const double step = x - e->last;
@@ -464,12 +489,14 @@ static void weigh_number(struct evidence *e, double x, bool are_years) {
         e->is_near &= step >= -10 && step <= 10;
     }
     e->years += is_whole(x) && x >= YEAR_FIRST && x <= YEAR_LAST && !are_years;
+    e->are_whole &= is_whole(x);
     e->last = x;
     e->numbers++;
 }
 
 static struct evidence weigh(const struct sample *s, size_t shift) {
-    struct evidence e = {.rise = true, .fall = true, .is_near = true, .is_counted = true};
+    struct evidence e = {
+        .rise = true, .fall = true, .is_near = true, .are_whole = true, .is_counted = true};
     const struct row *first = &s->row[0];
     for (size_t i = 0; i < first->count; i++) {
         const struct field *f = field_of(s, 0, i);
@@ -485,7 +512,7 @@ static struct evidence weigh(const struct sample *s, size_t shift) {
                  (f->is_quoted && is_number && !field_of(s, s->rows - 1, i + shift)->is_quoted))
             e.names_above_numbers++;
         else if (kind == OTHER)
-            e.others_above_numbers++;
+            e.others_above_numbers++, e.dates += is_date(f);
         else if (is_number)
             weigh_number(&e, x, are_years);
     }
@@ -530,12 +557,15 @@ static bool find_header(const struct sample *s, size_t shift, bool *has_header) 
     const struct evidence e = weigh(s, shift);
     const bool is_sequence = e.numbers < 2 || e.rise || e.fall;
     const bool are_years = e.numbers && e.years == e.numbers;
+    /* Beside a word above numbers, one number may be data, and so may two that are not whole. */
+    const bool are_names = !e.numbers || are_years || e.numbers > (e.are_whole ? 1 : 2);
     if (e.is_counted) return *has_header = true;
-    if (e.names_above_numbers) return is_sequence ? (*has_header = true) : is_unclear(s);
+    if (e.names_above_numbers)
+        return is_sequence && are_names ? (*has_header = true) : is_unclear(s);
     if (e.others_above_numbers) {
         if (e.numbers && !are_years)
             return true; /* a damaged number: reported when its cell is read */
-        return *has_header = true;
+        return e.dates == e.others_above_numbers ? (*has_header = true) : is_unclear(s);
     }
     const bool are_years_in_order = are_years && e.numbers > 1 && e.is_near && is_sequence;
     if (!are_years || (!e.texts && !are_years_in_order)) return true;

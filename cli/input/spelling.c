@@ -205,10 +205,9 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
 
 /* ---- What is wrong ---- */
 
-/* Returns true for a date or a time: digits with one kind of mark, as in 2020-01-31, 31.01.2020,
- * 12:30. */
-static bool is_date(const char *word) {
+bool spelling_is_date(const char *word) {
     size_t parts = 0;
+    const bool has_year = strspn(word, "0123456789") == 4;
     char mark = 0;
     for (;; parts++) {
         const size_t digits = strspn(word, "0123456789");
@@ -217,7 +216,8 @@ static bool is_date(const char *word) {
         if (!*word || !strchr("-/.:", *word) || (mark && *word != mark)) break;
         mark = *word++;
     }
-    return mark && parts >= (mark == ':' ? 1 : 2) && (!*word || strchr(" T:.Z", *word));
+    const bool is_short = mark == ':' || (has_year && mark != '.');
+    return mark && parts >= (is_short ? 1 : 2) && (!*word || strchr(" T:.Z", *word));
 }
 
 /* Returns whether the word is a number in this spelling. */
@@ -246,7 +246,7 @@ const char *spelling_hint(const struct spelling *s, const char *word, char out[1
     const size_t length = strlen(word);
     *out = 0;
     if (!s->skip_na && spelling_is_known_missing(word)) return "--skip-na leaves such words out";
-    if (is_date(word)) return "that is a date or a time, and only numbers are reduced";
+    if (spelling_is_date(word)) return "that is a date or a time, and only numbers are reduced";
     if (reads_as(word, ',', "") && reads_as(word, '.', ","))
         return "--decimal-mark , or --thousands , tells how it is meant";
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)

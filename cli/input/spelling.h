@@ -59,6 +59,9 @@ enum spelling_result { SPELLING_NUMBER, SPELLING_MISSING, SPELLING_MALFORMED, SP
 enum spelling_result spelling_read(const struct spelling *s, tally_type type, char *word,
                                    size_t length, void *element);
 
+/* Returns true for a date or a time: digits with one kind of mark, as in 2020-01-31, 31.01.2020,
+ * 2020-01, 12:30. */
+bool spelling_is_date(const char *word);
 /* Returns advice on a word that is no number of the type, as the end of a message; "" if there is none. */
 const char *spelling_hint(const struct spelling *s, const char *word, char out[160]);
 

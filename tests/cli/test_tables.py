@@ -66,6 +66,14 @@ CASES = [
     ("n,7,3,9\n1,2,3,4\n", "-c 2", ["may have names or numbers"]), ("city,2020-01-01,2020-02-01\nRome,1,2\n", "-c 3", "2"),
     ("1,2020\n3,4\n", "-c 2020", "4"), ("b\n", "-c 1", ["1: 'b' is no f64 number; where the first line has names, add --header"]),
     ("x y\n1 2\n3 4\n", "-c 2 --by 1", "1\t2\n3\t4"), ('"1","2"\n3,4\n5,6\n', "-c 2", "10"), ("x\n1\n\n2\n", "-c 1", "3"),
+    # A first line that only begins as numbers do is neither without a word; dates are names.
+    *((f"{first}\n6\n7\n", "-c 1", [f"the first line, '{first}', may have names or numbers; say --header or --no-header"])
+      for first in ("5%", "1O5", "€5", "<0.5", "(5)", "\u22125", "~ 5", "£5", "0-10", "*5", "[5]")),
+    ('"1 2"\n6\n7\n', "-c 1", ["may have names or numbers"]), ("Rome,5%\nOslo,6\n", "-c 2", ["may have names or numbers"]),
+    ("1O5,2019\n106,2\n", "-c 2", ["may have names or numbers"]), ("5%\n6\n7\n", "-c 1 --header", "13"), ("5%,1\n6,2\n", "-c 2", "3"),
+    ("5%\n6\n7\n", "-c 1 --no-header", ["1: '5%' is no f64 number"]), ("2020-01-01\n6\n7\n", "-c 1", "13"), ("x,5%\n6,2\n", "-c 2", "2"),
+    ("_1,_2\n6,2\n", "-c 2", "2"), ("k,2020-01,2020-02\na,6,2\n", "-c 2", "6"), ("ND,5\n6,7\n", "-c 2", ["may have names or numbers"]), ("ND,.5,.7\n6,7,8\n", "-c 2", ["may have names or numbers"]),
+    ("id,.25,.5,.75\n6,7,8,9\n", "-c 2", "7"), ("id,2019\n6,7\n", "-c 2", "7"),
     # Comments.
     ("1,2\n#skip,9\n3,4\n", "-c 2", "6"), ("# written by x\na,b\n1,2\n3,4\n", "-c b", "6"), ("v,k\n1,a\n#commented-out,b\n#7,9\n3,4\n", "-c v", "4"),
     ("#\n\n  # 9,9\na,b\n #,1\n1,2\n", "-c b", "2"), ('a,b\n"#7",9\n1,2\n', "-c b", "11"), ('a,b\n"x\n#9,9",1\n1,2\n', "-c b", "3"),
