@@ -36,6 +36,7 @@ struct table {
     struct form form;
     struct csv_parser parser;
     bool has_begun;          /* a part of the header line has been read */
+    enum quoting quoting;    /* of the header line */
     size_t value_at, key_at; /* the field whose name is the whole text of the list; else NOWHERE */
     size_t field;
     uint64_t header_lines, header_line; /* line ends read; where the header begins, from 1 */
@@ -232,20 +233,34 @@ static void on_names_end(int end, void *context) {
 static bool read_blank_names(struct table *t, const char *line, const char *end) {
     struct layout *l = &t->layout;
     const char *at = line;
-    struct field f;
+    size_t before = 0;
+    struct field f, behind;
     l->is_aligned = field_is_blank(*line);
     for (const char *next; (next = field_between_blanks(at, end, &f)); at = next) {
         l->is_aligned |= t->field && f.first - at > 1 + f.is_quoted;
-        l->last_at = (size_t)(f.first - line);
+        l->last_at = before + field_place(at, f.first);
+        const size_t place = l->last_at + field_place(f.first, next);
         for (size_t i = 0; i < l->count; i++)
             if (is_name(f.first, (size_t)(f.last - f.first), l->column[i].name) ||
                 by_number(l->column[i].name) == t->field + t->form.shift) {
                 l->column[i].at = l->last_at;
-                l->column[i].end = (size_t)(f.last - line);
+                l->column[i].end = l->last_at + field_place(f.first, f.last);
+                l->column[i].before = before;
+                l->column[i].behind = field_between_blanks(next, end, &behind)
+                                          ? place + field_place(next, behind.first)
+                                          : SIZE_MAX;
             }
         on_name((void *)(uintptr_t)f.first, (size_t)(f.last - f.first), t);
+        before = place;
     }
     return !t->field || end_header(t);
+}
+
+static bool tell_quote(const struct table *t, uint64_t line) {
+    return failed("%s:%" PRIu64 ": text stands behind a field's closing quote; a quote within a "
+                  "field is doubled",
+                  t->source->name, line),
+           false;
 }
 
 /* Reads a part of a line, up to its end or the chunk's. */
@@ -257,8 +272,11 @@ static bool read_names(struct table *t, const char *at, size_t n) {
         return true;
     }
     t->has_begun = true;
-    if (t->layout.delimiter != BY_BLANKS)
+    if (t->layout.delimiter != BY_BLANKS) {
+        if (!field_follow_quotes(&t->quoting, t->layout.delimiter, at, n))
+            return tell_quote(t, t->header_line);
         return csv_parse(&t->parser, at, n, on_name, on_names_end, t) == n || no_memory(t);
+    }
     const bool is_read = read_blank_names(t, at, last);
     t->field = 0;
     t->has_begun = false;
@@ -376,9 +394,7 @@ static bool tell(const struct table *t, const struct fault *f) {
                "between delimiters (-F) may be",
                name, line, LINE_BYTES);
     else if (f->kind == BEHIND_QUOTE)
-        failed("%s:%" PRIu64 ": text stands behind a field's closing quote; a quote within a "
-               "field is doubled",
-               name, line);
+        tell_quote(t, line);
     else if (f->kind == ZERO_IN_KEY)
         failed("%s:%" PRIu64 ": the key in column %s has a zero byte", name, line, f->column->name);
     else

@@ -17,11 +17,44 @@ enum { BY_BLANKS = (char)0xff };
 struct field {
     const char *first, *last; /* its text is [first, last), without quotes around it */
     bool is_quoted;
-    bool has_more; /* text stands behind the closing quote */
 };
 
 static inline bool field_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* What stands before a byte of a delimited row: the beginning of a field, text without quotes, text
+ * in quotes, a closing quote, or a blank behind that. */
+enum quoting { FIELD_BEGINS, UNQUOTED, IN_QUOTES, CLOSED, BEHIND_CLOSED };
+
+/* Follows the quotes of a row through a part of it. Returns false if text stands behind a closing
+ * quote: libcsv would take it, and rows behind it, for the same field. */
+static inline bool field_follow_quotes(enum quoting *q, char delimiter, const char *at,
+                                       size_t bytes) {
+    for (const char *end = at + bytes; at < end; at++) {
+        if (*q == IN_QUOTES)
+            *q = *at == '"' ? CLOSED : IN_QUOTES;
+        else if (*at == delimiter || *at == '\n' || *at == '\r')
+            *q = FIELD_BEGINS;
+        else if (*q == CLOSED && *at == '"')
+            *q = IN_QUOTES;
+        else if (*at == ' ')
+            *q = *q == CLOSED ? BEHIND_CLOSED : *q;
+        else if (*q >= CLOSED)
+            return false;
+        else
+            *q = *q == FIELD_BEGINS && *at == '"' ? IN_QUOTES : UNQUOTED;
+    }
+    return true;
+}
+
+/* Returns how many characters of UTF-8 stand before `at` in its line: aligned tables are aligned by
+ * them. */
+static inline size_t field_place(const char *line, const char *at) {
+    size_t place = 0;
+    for (; line < at; line++)
+        place += (*line & 0xc0) != 0x80;
+    return place;
 }
 
 /* Returns the closing quote of a field that opens at `at` in a line of runs of blanks: a blank or

@@ -217,9 +217,9 @@ static bool are_labelled(const struct sample *s) {
     const size_t n = s->row[0].count;
     bool is_wider = false;
     if (s->delimiter != BY_BLANKS || s->rows < 2 || !is_aligned(s)) return false;
-    const ptrdiff_t first = field_of(s, 0, 0)->first - s->row[0].text;
+    const size_t first = field_place(s->row[0].text, field_of(s, 0, 0)->first);
     for (size_t i = 1; i < s->rows; i++) {
-        if (s->row[i].count > n + 1 || field_of(s, i, 0)->last - s->row[i].text > first)
+        if (s->row[i].count > n + 1 || field_place(s->row[i].text, field_of(s, i, 0)->last) > first)
             return false;
         is_wider |= s->row[i].count == n + 1;
     }
@@ -333,8 +333,8 @@ static bool find_delimiter(struct sample *s, const char *text, const char *end) 
 static bool ends_in_words(const struct sample *s, size_t row) {
     const struct row *first = &s->row[0], *r = &s->row[row];
     if (s->delimiter != BY_BLANKS || r->count <= first->count || !is_aligned(s)) return false;
-    return field_of(s, row, first->count - 1)->first - r->text >=
-           field_of(s, 0, first->count - 1)->first - first->text;
+    return field_place(r->text, field_of(s, row, first->count - 1)->first) >=
+           field_place(first->text, field_of(s, 0, first->count - 1)->first);
 }
 
 /* Returns true if the field has `least` to `most` digits and no quotes, as a part of a number has

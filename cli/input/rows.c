@@ -27,12 +27,13 @@ struct cell {
 struct progress_of_rows {
     bool has_parser;
     struct csv_parser parser;
-    bool in_row;       /* libcsv is within a row */
-    bool in_comment;   /* the line is a comment */
-    size_t field;      /* fields of the row before the next one */
-    size_t filled;     /* fields up to the last one that is not empty */
-    uint64_t line;     /* line ends of the chunk before what is read now */
-    uint64_t row_line; /* line ends before the row; wraps below 0 if it began in another chunk */
+    bool in_row;          /* libcsv is within a row */
+    enum quoting quoting; /* of that row */
+    bool in_comment;      /* the line is a comment */
+    size_t field;         /* fields of the row before the next one */
+    size_t filled;        /* fields up to the last one that is not empty */
+    uint64_t line;        /* line ends of the chunk before what is read now */
+    uint64_t row_line;    /* line ends before the row; wraps below 0 if it began in another chunk */
     size_t cells;
     struct cell *cell; /* of each column */
 };
@@ -231,6 +232,7 @@ bool rows_open_parser(struct csv_parser *parser) {
 
 static void begin_row(const struct layout *l, struct progress_of_rows *r) {
     r->field = r->filled = 0;
+    r->quoting = FIELD_BEGINS;
     r->row_line = r->line;
     for (size_t i = 0; i < l->count; i++)
         r->cell[i].is_in_row = false;
@@ -287,6 +289,8 @@ static bool read_by_library(struct made_rows *m, const char *text, size_t bytes)
     }
     if (!r->in_row) begin_row(m->layout, r);
     r->in_row = true;
+    if (!field_follow_quotes(&r->quoting, m->layout->delimiter, text, bytes))
+        return wrong(m, BEHIND_QUOTE, 0);
     return csv_parse(&r->parser, text, bytes, on_field, on_row, m) == bytes || no_memory(m);
 }
 
@@ -334,13 +338,11 @@ static inline const char *part(const struct parting *by, const char *at, const c
     static const uint64_t quotes = 0x0101010101010101u * '"';
     if (by->has_quotes && by->trims) at = skip_blanks(at, end);
     f->is_quoted = by->has_quotes && at < end && *at == '"';
-    f->has_more = false;
     f->first = at + f->is_quoted;
     if (f->is_quoted) {
         f->last = find_either(at + 1, end, quotes, quotes);
         if (f->last == end) return NULL; /* the row goes on in the next line */
         at = by->trims ? skip_blanks(f->last + 1, end) : f->last + 1;
-        f->has_more = at < end && *at != (char)by->delimiters && *at != '"';
         return at == end || *at == (char)by->delimiters ? at : NULL;
     }
     f->last = find_either(at, end, by->delimiters, by->has_quotes ? quotes : by->delimiters);
@@ -359,12 +361,6 @@ static bool ends_empty(const struct layout *l, const char *at, const char *end, 
            (end[-1] == l->delimiter || end[-1] == ' ' || end[-1] == '\r'))
         delimiters -= *--end == l->delimiter;
     return delimiters < l->width;
-}
-
-/* Notes that text stands behind a closing quote: libcsv would take it, and rows behind it, for the same field. */
-static bool behind_quote(struct made_rows *m) {
-    m->at->row_line = m->at->line;
-    return !wrong(m, BEHIND_QUOTE, 0);
 }
 
 /* Reads a line, up to its end, in which so many delimiters stand. False, and nothing is read, where
@@ -388,7 +384,7 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
             if (stop == end) return false;
             stop = part(&by, stop + 1, end, &f);
         }
-        if (!stop) return f.has_more && behind_quote(m);
+        if (!stop) return false;
         if (by.trims && !f.is_quoted) trim(&f);
         if (f.last - f.first >= CELL_BYTES) return false;
         struct cell *c = &m->at->cell[l->order[i] - l->column];
@@ -398,7 +394,6 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
     }
     for (; has_quotes && stop && stop != end; field++)
         stop = part(&by, stop + 1, end, &f);
-    if (!stop && f.has_more) return behind_quote(m);
     if (!stop || (has_quotes && (field >= l->width || field + 1 < l->least))) return false;
     m->at->row_line = m->at->line;
     end_row(m);
@@ -468,12 +463,13 @@ static void set_cell(struct made_rows *m, const struct column *column, const cha
     wrong(m, LONG_FIELD, (size_t)(column - m->layout->column));
 }
 
-/* Returns whether a row with fewer fields than the first line has a field below the column's name. */
+/* Returns whether a row with fewer fields than the first line has a field below the column's name,
+ * and below no other one. */
 static bool is_below(const struct layout *l, const struct column *column, const struct cell *c,
                      const char *line) {
     if (!l->is_aligned || !c->is_in_row) return false;
-    const size_t at = (size_t)(c->text - line);
-    return at < column->end && at + c->bytes > column->at;
+    const size_t at = field_place(line, c->text), end = field_place(line, c->text + c->bytes);
+    return at < column->end && end > column->at && at >= column->before && end <= column->behind;
 }
 
 static void read_between_blanks(struct made_rows *m, const char *line, const char *end) {
@@ -490,7 +486,7 @@ static void read_between_blanks(struct made_rows *m, const char *line, const cha
     }
     if (!r->field || m->fault.kind) return;
     if (r->field > l->width) {
-        if (!l->is_aligned || (size_t)(last - line) < l->last_at) {
+        if (!l->is_aligned || field_place(line, last) < l->last_at) {
             wrong(m, WIDE_ROW, 0);
             return;
         }

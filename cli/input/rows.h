@@ -21,7 +21,9 @@ struct column {
     size_t field;    /* its number in a row, from 0 */
     tally_type type; /* of the elements; 0: decimals, which are short_decimals */
     size_t element;  /* bytes of one */
-    size_t at, end;  /* with BY_BLANKS: its name's place in the first line */
+    /* With BY_BLANKS: its name's place in the first line, where the name before it ends, and where
+     * the one behind it begins. */
+    size_t at, end, before, behind;
 };
 
 /* The columns that are read from each row, and how. */

@@ -94,6 +94,9 @@ CASES = [
     ("a\tb c\n1\t2 3\n4\t5 6\n", "-c a -F blank", "5"), ("  1   2 \r\n 3\t4\r\n", "-c 2 -F blank", "6"), ("net price\n1\n2\n", "-c 1", "3"),
     ("net price\n1\n2\n", "-c|net price", "3"), ("a b\n1 5'10\"\n", "-c a", "1"), ('x "long name"\n1 2\n', "-c|long name", "2"),
     ("              total        used\nMem:            100          30\nSwap:            50\n", "-c total", "150"),
+    ("a      b    c\n1  2 3\n12345678   3\n", "-c a", ["3: the line has 2 fields, but the first line has 3"]), ("a      b    c\n1  2 3\n123456     3\n", "-c a", "123457"),
+    ("a      b    c\n1  2 3\n5    34567890\n", "-c b", ["3: the line has 2 fields, but the first line has 3"]),
+    ("ääää  b  c\n1 2 3\nx        3\n", "-c b", ["3: the line has 2 fields"]), ("     b  c\nä 2 3\nääää 5\n", "-c b", "7"),
     # The delimiter.
     ("Col1;Col3\n1;1,01\n2;2,02\n", "-c Col3 --decimal-mark , --decimal", "3.03"), ("1;1,01\n2;2,02\n", "-c 2 --decimal-mark , --decimal", "3.03"),
     ("1;1,01\n2;2,02\n", "-c 2", ["1: '1,01' in column 2 is no f64 number; --decimal-mark , reads such numbers"]), ("a|b\n1|2\n", "-c b", "2"),
@@ -349,8 +352,15 @@ def test_rows_between_blanks_that_are_too_long(tally):
 
 def test_text_behind_a_closing_quote(tally):
     """It was taken for the beginning of a field of several lines."""
-    for text in (b'n,v\n"abc" x,7\n"def" y,8\n"z",9\n', b'n,v\n"a" 1,7\nb,8\n"z",9\nc,10\n', b'v,n\n7,"a"b\n8,c\n'):
+    for text in (b'n,v\n"a""b" c,7\nb,8\n"z",9\n', b'n,v\n"two\nlines" c,7\n"z",9\n', b'n,v,w\n5" x,7,"a" c\n"z",9,1\n', b'v,n\n7,"a" "b"\n8,c\n',
+                 b'n,v\n"a""b","7" c\n"z",9\n', b'n,v\n"abc" x,7\n"def" y,8\n"z",9\n', b'n,v\n"a" 1,7\nb,8\n"z",9\nc,10\n', b'v,n\n7,"a"b\n8,c\n'):
         line = tally.fails("sum", "-c", "v", stdin=text)
         assert line == "standard input:2: text stands behind a field's closing quote; a quote within a field is doubled"
+    for text in (b'"n" x,v\nb,8\n"z",9\nc,10\n', b'"n""m" x,v\nb,8\n"z",9\n'):
+        for column in ("2", "v"):
+            assert tally.fails("sum", "-c", column, "--header", stdin=text) == f"standard input:1: {line.partition(': ')[2]}"
+    for delimiter in ", ":
+        text = f'v{delimiter}n\n7{delimiter}"a""" \n8{delimiter}"two\n lines""" \n9{delimiter}""""'.encode()
+        assert tally("sum", "-c", "v", "-F", delimiter, stdin=text) == "24"
     text = b'n,v\n"a""b",7\n5" x,8\n"z",9\n" q" ,10\n"",3\n"two\nlines",4\n'
     assert tally("sum", "-c", "v", stdin=text) == "41"
