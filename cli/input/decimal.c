@@ -13,14 +13,13 @@
 #include "common/types.h"
 #include "input/decimal_powers.h"
 
+#include <ctype.h>
 #include <fenv.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FORTRAN_BYTES = 512 }; /* a number with a D for its exponent is shorter */
 
 /* Writes the low bits of `value` as an integer of so many bytes. */
 static void store(uint64_t value, size_t bytes, void *element) {
@@ -85,29 +84,25 @@ static uint16_t nearest_half(tally_type type, double x) {
     return (uint16_t)tally_value_bits(&value);
 }
 
-/* Returns the text with e in the place of Fortran's d, as in 1.0D+05, in `out`; the text itself
- * where there is none. */
-static const char *exponent_letter(const char *text, char out[FORTRAN_BYTES]) {
+/* Returns a copy of the text with e in the place of Fortran's d, as in 1.0D+05; NULL if there is
+ * none, or no memory. The caller owns it. */
+static char *with_exponent_letter(const char *text) {
     const size_t sign = *text == '-' || *text == '+';
     const size_t at = sign + strspn(text + sign, "0123456789.");
-    if ((text[at] != 'd' && text[at] != 'D') || at == sign || at >= FORTRAN_BYTES - 16) return text;
-    const size_t after = at + 1 + (text[at + 1] == '-' || text[at + 1] == '+');
-    const size_t digits = strspn(text + after, "0123456789");
-    if (!digits || digits > 8 || text[after + digits]) return text;
-    strcpy(out, text);
-    out[at] = 'e';
-    return out;
+    if ((text[at] != 'd' && text[at] != 'D') || at == sign) return NULL;
+    char *copy = strdup(text);
+    if (copy) copy[at] = 'e';
+    return copy;
 }
 
 static enum decimal_result read_floating(tally_type type, const char *text, void *element) {
-    char with_e[FORTRAN_BYTES];
+    char *const copy = with_exponent_letter(text), *end;
     union {
         float f32;
         double f64;
         uint16_t half;
     } value;
-    char *end;
-    text = exponent_letter(text, with_e);
+    if (copy) text = copy;
     switch (type) {
     case TALLY_F16:
     case TALLY_BF16:
@@ -119,7 +114,9 @@ static enum decimal_result read_floating(tally_type type, const char *text, void
     default:
         value.f64 = strtod(text, &end);
     }
-    if (end == text || *end) return DECIMAL_MALFORMED;
+    const bool is_read = end != text && !*end && !isspace((unsigned char)*text);
+    free(copy);
+    if (!is_read) return DECIMAL_MALFORMED;
     memcpy(element, &value, tally_type_size(type));
     return DECIMAL_OK;
 }

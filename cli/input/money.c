@@ -48,9 +48,14 @@ static void carry(struct money *m) {
     m->since = 0;
 }
 
+/* Reads a number. Zeros may stand farther behind the point than its digits may. */
 static enum decimal_result parse(const char *text, struct written *w) {
     if (!written_read(text, w)) return DECIMAL_MALFORMED;
-    return w->first >= MONEY_DIGITS || w->places > MONEY_DIGITS ? DECIMAL_RANGE : DECIMAL_OK;
+    const bool has_point = memchr(w->digits, '.', w->length);
+    const long last =
+        w->first + 1 + has_point - (long)w->length; /* power of ten of its last digit */
+    if (w->places > MONEY_DIGITS) w->places = MONEY_DIGITS;
+    return w->first >= MONEY_DIGITS || last < -MONEY_DIGITS ? DECIMAL_RANGE : DECIMAL_OK;
 }
 
 void money_add_short(struct money *m, int64_t digits, int places) {

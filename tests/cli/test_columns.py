@@ -143,6 +143,13 @@ def test_decimal(tally, sales):
     assert tally("sum", "--decimal", stdin=b"") == "0"
     assert tally("sum", "--decimal", stdin=b"1e30\n1e-30\n") == f"1{'0' * 30}.{'0' * 29}1"
     assert tally("sum", "--decimal", "--skip-na", stdin=b"1.5 NA\n") == "1.5"
+    for word in ("1.5" + "0" * 600, "0." + "0" * 600 + "15e601", "0" * 600 + "1.5"):
+        assert tally("sum", "--decimal", stdin=word.encode()).rstrip("0") == "1.5"
+        assert tally("sum", "-c", "v", "--decimal", stdin=b"v\n" + word.encode()).rstrip("0") == "1.5"
+    assert float(tally("sum", "--decimal", stdin=b"0." + b"0" * 600 + b" 0e-999")) == 0
+    for word in ("0." + "0" * 396 + "1", "1e396", "1e-397"):
+        assert "has too large an exponent for --decimal" in tally.fails("sum", "--decimal", stdin=word.encode())
+    assert tally("sum", "--decimal", stdin=b"1e395 1e-396").strip("01.") == ""
     got = tally.json("sum", "--decimal", stdin=b"0.1\n0.2\n")
     assert (got["value"], got["bits"], got["dtype"], got["n"]) == ("0.3", None, "decimal", 2)
     assert "1e999 has too large an exponent for --decimal" in tally.fails("sum", "--decimal", stdin=b"1e999\n")

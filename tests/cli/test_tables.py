@@ -130,6 +130,7 @@ CASES = [
     ("v;k\n1.5;a\n", "-c v --decimal-mark ,", ["is no f64 number"]), ("v;k\n1'234.5;a\n", "-c v --thousands '", "1234.5"),
     ("v;k\n1 234,5;a\n", "-c|v|--decimal-mark|,|--thousands| ", "1234.5"), ("v;k\n1\u202f234;a\n", "-c|v|--thousands|\u202f", "1234"),
     ("v\n1.0D+05\n2.5d-01\n", "-c v", "100000.25"), ("v\n1.0D+05\n2.5d-01\n", "-c v --decimal", "100000.25"), ('v\n" 5 "\n"6"\n', "-c v", "11"),
+    ('v\n"\n5"\n', "-c v", ["is no f64 number"]), ('v\n"5\n"\n', "-c v", ["is no f64 number"]), ("v\n\v5\n", "-c v", ["is no f64 number"]),
     ("d,v\n2020-01-01,1\n", "-c d", ["'2020-01-01' in column d is no f64 number; that is a date or a time, and only numbers are reduced"]),
     ("d,v\n31.12.2020,1\n", "-c d", ["that is a date or a time"]), ("d,v\n12:30,1\n", "-c d", ["that is a date or a time"]),
     # Names.
@@ -339,6 +340,7 @@ def test_fortran_exponents(tally):
     words = [f"{m}D{e:+03d}" for m, e in zip(rng.integers(-10**6, 10**6, 500).tolist(), rng.integers(-30, 30, 500).tolist())]
     want = float(sum(Fraction(float(w.replace("D", "e"))) for w in words))
     assert float(tally("sum", stdin="\n".join(words).encode())) == want, seed
+    assert tally("sum", stdin=b"0." + b"0" * 600 + b"5D602 25" + b"0" * 600 + b"d-0000000601") == "52.5"
     assert float(tally("sum", "-c", "v", stdin=("v k\n" + "".join(f"{w} 1\n" for w in words)).encode())) == want, seed
 
 
