@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { LONGEST_NUMBER = 40 }; /* bytes: a constant array of bytes may look like one long number */
+enum {
+    LONGEST_NUMBER = 40, /* bytes: a constant array of bytes may look like one long number */
+    LEAST_LINES = 16     /* bytes: fewer may be an element or two that look like lines */
+};
 
 static bool is_blank(unsigned char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -15,6 +18,13 @@ bool guess_text(const unsigned char *bytes, size_t size) {
     for (size_t i = 0; i < size; i++)
         if ((bytes[i] < ' ' && !is_blank(bytes[i])) || bytes[i] == 127) return false;
     return true;
+}
+
+bool guess_lines(const unsigned char *bytes, size_t size) {
+    if (size < LEAST_LINES || !memchr(bytes, '\n', size)) return false;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] > 127) return false;
+    return guess_text(bytes, size);
 }
 
 /* Returns whether a word looks like a decimal number: it has a digit, and else only signs, points
@@ -34,6 +44,12 @@ bool guess_numbers(const unsigned char *bytes, size_t size, bool is_cut) {
     size_t words = 0;
     for (size_t i = 0; i < size;) {
         size_t end = i;
+        if (bytes[i] == '#' && (!i || bytes[i - 1] == '\n')) { /* a comment */
+            while (end < size && bytes[end] != '\n')
+                end++;
+            i = end + 1;
+            continue;
+        }
         while (end < size && !is_blank(bytes[end]))
             end++;
         if (end == size && is_cut && words) return true; /* the last word is not all there */

@@ -178,6 +178,10 @@ static bool recognise_raw(struct source *s, uint64_t size, tally_type said) {
         return failed("%s looks like numbers as text, not like raw %s; say --text or --raw",
                       s->name, tally_type_name(said)),
                false;
+    if (!s->how.is_raw && tally_type_size(said) > 1 && guess_lines(s->ahead, s->ahead_end))
+        return failed("%s looks like text, not like raw %s; say --text or --raw", s->name,
+                      tally_type_name(said)),
+               false;
     s->type = said;
     s->bytes = size;
     if (size != SOURCE_UNKNOWN && size % tally_type_size(said))

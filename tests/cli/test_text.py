@@ -3,6 +3,7 @@
 import os
 import resource
 import subprocess
+import sys
 from fractions import Fraction
 
 import exact
@@ -294,6 +295,14 @@ def test_text_is_recognised(tally, tmp_path):
     for name in ("f64", "i16", "u8"):
         line = tally.fails("sum", "--dtype", name, path)
         assert line == f"{path} looks like numbers as text, not like raw {name}; say --text or --raw"
+    for text, names in (("# temps\n# °C\n1.5\n2.5", ("f64", "u8")), ("temperature\n1.5\n2.5\n", ("f64", "i16")), ("a,b\n1,2\n3,4\nn/a,6", ("f32",))):
+        text = text.encode().ljust(32, b"\n")
+        for name in names:
+            line = tally.fails("sum", "--dtype", name, stdin=text)
+            assert line.endswith(f"text, not like raw {name}; say --text or --raw")
+            assert tally("count", "--dtype", name, "--raw", stdin=text) == str(32 // exact.BYTES[name])
+    assert tally("sum", "--dtype", "u8", stdin=b"a word\n" * 3) == str(3 * sum(b"a word\n"))
+    assert tally("sum", "--dtype", "i16", stdin=b" \n") == str(int.from_bytes(b" \n", sys.byteorder))
     assert tally("sum", "--dtype", "u8", "--raw", path) == str(sum(path.read_bytes()))
     assert tally("sum", "--dtype", "i16", "--text", path) == "55"
     assert "exclude each other" in tally.fails("sum", "--raw", "--text", path, status=2)
