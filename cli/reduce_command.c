@@ -145,10 +145,6 @@ static bool set_na(struct reduction *r, const char *text) {
     s->skip_na = true;
     s->na_count = r->na.count;
     memcpy(s->na, r->na.item, sizeof s->na);
-    for (size_t i = 0; i < s->na_count; i++) {
-        double x;
-        s->has_na_number |= decimal_read(TALLY_F64, s->na[i], &x) == DECIMAL_OK;
-    }
     return true;
 }
 
@@ -269,6 +265,9 @@ static int read_options(struct reduction *r, int argc, char **argv) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(r, c)) return STATUS_USAGE;
     }
+    struct spelling *s = &r->spelling;
+    for (size_t i = 0; i < s->na_count; i++)
+        s->has_na_number |= spelling_is_number(s, s->na[i]);
     if (r->columns.by.whole && !r->columns.value.whole) /* --by without -c names a file of ids */
         r->shaping.ids = r->columns.by.whole;
     return STATUS_OK;
@@ -281,6 +280,21 @@ static const char *named_column(const struct columns *c) {
         for (size_t i = 0; i < both[k]->count; i++)
             if (both[k]->item[i][strspn(both[k]->item[i], "0123456789")]) return both[k]->item[i];
     return NULL;
+}
+
+/* Rejects words of --na that may be the two sides of a decimal comma. */
+static bool check_na(const struct reduction *r) {
+    char both[SPELLING_PLAIN];
+    for (size_t i = 0; r->spelling.mark == ',' && r->na.is_plain && i + 1 < r->na.count; i++) {
+        const char *one = r->na.item[i], *other = r->na.item[i + 1];
+        if (snprintf(both, sizeof both, "%s,%s", one, other) < (int)sizeof both &&
+            spelling_is_number(&r->spelling, both))
+            return misused("--na %s may have one number or two; put '\"%s\"' for one, or "
+                           "'\"%s\",%s' for two",
+                           both, both, one, other),
+                   false;
+    }
+    return true;
 }
 
 /* Checks that the options go together and suit the operators. Returns an exit status. */
@@ -297,6 +311,7 @@ static int check_options(const struct reduction *r) {
     if (c->has_header && c->no_header)
         return misused("--header and --no-header exclude each other; leave one out");
     if (r->sorted && !c->by.whole) return misused("--sort goes with --by");
+    if (!check_na(r)) return STATUS_USAGE;
     if (r->by_file && (is_table || r->is_decimal))
         return misused("--each and %s exclude each other; leave one out",
                        is_table ? "-c" : "--decimal");

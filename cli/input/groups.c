@@ -232,6 +232,7 @@ bool group_add(struct groups *g, struct group *group, const void *x, const void 
 
 /* ---- Sorting ---- */
 
+/* Returns whether a field with the usual marks is a number. */
 static bool as_number(const char *field, double *out) {
     char *end;
     *out = strtod(field, &end);
@@ -249,6 +250,7 @@ static const char *find_field(const struct group *group, size_t field) {
 enum { FIELDS_MOST = 64 };
 static size_t sorted_fields;
 static bool is_numeric[FIELDS_MOST];
+static const struct spelling *sorted_spelling;
 
 /* Compares fields that are read as the same double. Decimals are compared by exact value. Others,
  * such as inf, lie behind all decimals, farther from 0. Equal ones are compared by their bytes. */
@@ -263,7 +265,11 @@ static int compare_equal(const char *a, const char *b, bool negative) {
 
 static int compare_field(const char *a, const char *b, bool as_numbers) {
     double x = 0, y = 0;
-    if (!as_numbers || !as_number(a, &x) || !as_number(b, &y)) return strcmp(a, b);
+    char plain[SPELLING_PLAIN], other[SPELLING_PLAIN];
+    if (!as_numbers) return strcmp(a, b);
+    a = spelling_plain(sorted_spelling, a, plain);
+    b = spelling_plain(sorted_spelling, b, other);
+    if (!as_number(a, &x) || !as_number(b, &y)) return strcmp(a, b);
     return x != y ? (x < y ? -1 : 1) : compare_equal(a, b, x < 0);
 }
 
@@ -275,13 +281,16 @@ static int compare(const void *a, const void *b) {
     return order ? order : one->place < other->place ? -1 : 1;
 }
 
-void groups_sort(struct groups *g, size_t fields) {
+void groups_sort(struct groups *g, size_t fields, const struct spelling *spelling) {
+    char plain[SPELLING_PLAIN];
     double x;
+    sorted_spelling = spelling;
     sorted_fields = fields < FIELDS_MOST ? fields : FIELDS_MOST;
     for (size_t f = 0; f < sorted_fields; f++) {
         is_numeric[f] = true;
         for (size_t i = 0; i < g->count && is_numeric[f]; i++)
-            is_numeric[f] = as_number(find_field(&g->list[i], f), &x);
+            is_numeric[f] =
+                as_number(spelling_plain(spelling, find_field(&g->list[i], f), plain), &x);
     }
     if (g->count) qsort(g->list, g->count, sizeof *g->list, compare);
 }

@@ -69,8 +69,9 @@ bool groups_flush(struct groups *groups);
 const tally_state *group_state(const struct groups *groups, const struct group *group,
                                tally_state **copy);
 /* Sorts the groups by the first `fields` fields of their keys: by the first, then the second, and
- * so on. A field is compared as a number if it is one in every key, else by its bytes. */
-void groups_sort(struct groups *groups, size_t fields);
+ * so on. A field is compared as a number if it is one, so spelled, in every key, else by its
+ * bytes. */
+void groups_sort(struct groups *groups, size_t fields, const struct spelling *spelling);
 void groups_free(struct groups *groups);
 
 #endif

@@ -99,9 +99,11 @@ static bool is_out_of_range(tally_type type, const char *text, const void *eleme
 
 /* Reads a word of --na as an element, and returns false if no element equals it. An integer may
  * have a point or an exponent. */
-static bool read_na_number(tally_type type, const char *word, void *element) {
+static bool read_na_number(const struct spelling *s, tally_type type, const char *word,
+                           void *element) {
     struct written w;
-    char whole[INTEGER_TEXT];
+    char whole[INTEGER_TEXT], plain[SPELLING_PLAIN];
+    word = spelling_plain(s, word, plain);
     if (type_is_floating(type))
         return decimal_read(type, word, element) == DECIMAL_OK &&
                !is_out_of_range(type, word, element);
@@ -113,7 +115,7 @@ void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_nu
     out->type = type;
     out->count = 0;
     for (size_t i = 0; i < s->na_count; i++)
-        out->count += read_na_number(type, s->na[i], out->element[out->count]);
+        out->count += read_na_number(s, type, s->na[i], out->element[out->count]);
 }
 
 bool spelling_is_na_number(const struct na_numbers *numbers, const void *element) {
@@ -159,6 +161,17 @@ bool spelling_normalise(const struct spelling *s, const char *word, char *out) {
     return true;
 }
 
+const char *spelling_plain(const struct spelling *s, const char *word, char out[SPELLING_PLAIN]) {
+    const bool is_short = !spelling_is_plain(s) && strlen(word) < SPELLING_PLAIN;
+    return is_short && spelling_normalise(s, word, out) ? out : word;
+}
+
+bool spelling_is_number(const struct spelling *s, const char *word) {
+    char plain[SPELLING_PLAIN];
+    double x;
+    return decimal_read(TALLY_F64, spelling_plain(s, word, plain), &x) == DECIMAL_OK;
+}
+
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
@@ -166,9 +179,12 @@ static bool is_blank(char c) {
 /* Returns true if a decimal equals one of the numbers of --na exactly. */
 static bool is_na_decimal(const struct spelling *s, const char *word) {
     struct written number, other;
+    char plain[SPELLING_PLAIN];
     if (!written_read(word, &number)) return false;
     for (size_t i = 0; i < s->na_count; i++)
-        if (written_read(s->na[i], &other) && written_compare(&number, &other) == 0) return true;
+        if (written_read(spelling_plain(s, s->na[i], plain), &other) &&
+            written_compare(&number, &other) == 0)
+            return true;
     return false;
 }
 
@@ -220,13 +236,14 @@ bool spelling_is_date(const char *word) {
     return mark && parts >= (is_short ? 1 : 2) && (!*word || strchr(" T:.Z", *word));
 }
 
-/* Returns whether the word is a number in this spelling. */
+/* Returns whether the word has a mark and is a number in this spelling. */
 static bool reads_as(const char *word, char mark, const char *thousands) {
     struct spelling other = {.mark = mark};
     char plain[64];
     double x;
     snprintf(other.thousands, sizeof other.thousands, "%s", thousands);
-    return strlen(word) < sizeof plain && spelling_normalise(&other, word, plain) &&
+    return strpbrk(word, ".,' ") && strlen(word) < sizeof plain &&
+           spelling_normalise(&other, word, plain) &&
            decimal_read(TALLY_F64, plain, &x) == DECIMAL_OK;
 }
 

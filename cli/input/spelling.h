@@ -49,6 +49,12 @@ bool spelling_is_na_number(const struct na_numbers *numbers, const void *element
 /* Writes the number with the point as its mark and nothing between thousands. False where it is not spelled so: thousands
  * stand in groups of three, before the mark. out has room for as many bytes as the word, and a zero byte. */
 bool spelling_normalise(const struct spelling *s, const char *word, char *out);
+/* Returns a word that is no cell, as one of --na or a key, with its marks replaced as above, in
+ * `out`; the word itself if it is not spelled so, or longer. */
+enum { SPELLING_PLAIN = 256 }; /* bytes */
+const char *spelling_plain(const struct spelling *s, const char *word, char out[SPELLING_PLAIN]);
+/* Returns whether the word is a number in this spelling. */
+bool spelling_is_number(const struct spelling *s, const char *word);
 
 /* The result of reading a cell or word. */
 enum spelling_result { SPELLING_NUMBER, SPELLING_MISSING, SPELLING_MALFORMED, SPELLING_RANGE };

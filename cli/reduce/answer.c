@@ -312,6 +312,6 @@ static int print_json(const struct reduction *r) {
 }
 
 int answer_print(struct reduction *r) {
-    if (r->sorted) groups_sort(&r->groups, r->columns.by.count);
+    if (r->sorted) groups_sort(&r->groups, r->columns.by.count, &r->spelling);
     return r->as_json ? print_json(r) : print_text(r);
 }

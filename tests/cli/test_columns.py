@@ -268,6 +268,15 @@ def test_several_columns(tally):
         assert tally.fails("sum", "-c", "a", "--by", text, status=2).startswith("--by takes up to 64 names")
 
 
+def test_sorted_keys_have_the_marks_of_numbers(tally):
+    run = lambda keys, *marks: [line.split("\t")[0] for line in tally(
+        "count", "-c", "2", "--by", "1", "--sort", "-F", ";", *marks, stdin="".join(f"{k};1\n" for k in keys).encode()).splitlines()]
+    assert run(["10,2", "9", "1,5", "-3"], "--decimal-mark", ",") == ["-3", "1,5", "9", "10,2"]
+    assert run(["1.000", "9", "200", "1.000,5"], "--decimal-mark", ",", "--thousands", ".") == ["9", "200", "1.000", "1.000,5"]
+    assert run(["10,2", "9", "1,5", "x"], "--decimal-mark", ",") == ["1,5", "10,2", "9", "x"]
+    assert run(["10,2", "9", "1,5"]) == ["1,5", "10,2", "9"]
+
+
 def test_sorted_keys_that_doubles_cannot_tell_apart(tally):
     """Neighbours beyond 2^53, numbers of many digits and those beyond a double: sorted by exact value, equal ones by their bytes."""
     run = lambda keys: tally("count", "-c", "v", "--by", "k", "--sort", stdin="\n".join(["k,v", *(f"{k},1" for k in keys)]).encode()).split("\n")

@@ -241,3 +241,25 @@ def test_missing_numbers_beyond_a_type_equal_no_infinity_and_no_zero(tally, tmp_
             assert run(word, "1 0 2") == "sum\t3\ncount\t2", (type, word)
     np.save(tmp_path / "x.npy", np.array([1, np.inf, 0], "f4"))
     assert tally("sum,count", "--na", "1e39,1e-60", tmp_path / "x.npy") == "sum\tinf\ncount\t3"
+
+
+def test_numbers_of_na_have_the_marks_of_numbers(tally):
+    table = b"k;v\na;-9.999,90\na;-99,90\na;-9999,9\na;9\n"
+    marks = ("--decimal-mark", ",", "--thousands", ".")
+    for decimal in ((), ("--decimal",)):
+        run = lambda na: float(tally("sum", "-c", "v", "--na", na, *decimal, *marks, stdin=table))
+        assert run('"-99,9"') == run("-99.9") == -19990.8
+        assert run('"-9.999,9"') == run("-9999.9") == run('"-9999,90"') == -90.9
+        assert run("9.0") == -20099.7
+    assert tally("sum", "--decimal-mark", ",", "--na", '"-1,5"', stdin=b"-1,50 2") == "2"
+    for na in ("-99,9", "NA,-99,9", "1,5"):
+        line = tally.fails("sum", "-c", "v", "--na", na, *marks, stdin=table, status=2)
+        one, other = na.split(",")[-2:]
+        assert line == f"--na {one},{other} may have one number or two; put '\"{one},{other}\"' for one, or '\"{one}\",{other}' for two"
+    for na in ('"-99",9', "NA,9", "9,x"):
+        assert tally("sum", "-c", "v", "--na", na, *marks, stdin=table) == "-20099.7"
+
+
+def test_advice_on_numbers_without_marks(tally):
+    for word in (b"inf", b"0x10"):
+        assert tally.fails("sum", "-c", "v", "--decimal", stdin=b"v\n" + word).endswith(" is no decimal number")
