@@ -241,8 +241,10 @@ static bool read_blank_names(struct table *t, const char *line, const char *end)
         l->last_at = before + field_place(at, f.first);
         const size_t place = l->last_at + field_place(f.first, next);
         for (size_t i = 0; i < l->count; i++)
-            if (is_name(f.first, (size_t)(f.last - f.first), l->column[i].name) ||
-                by_number(l->column[i].name) == t->field + t->form.shift) {
+            if (t->form.shift && !t->field && by_number(l->column[i].name) == 0)
+                l->column[i].end = l->column[i].behind = l->last_at; /* of the rows' names */
+            else if (is_name(f.first, (size_t)(f.last - f.first), l->column[i].name) ||
+                     by_number(l->column[i].name) == t->field + t->form.shift) {
                 l->column[i].at = l->last_at;
                 l->column[i].end = l->last_at + field_place(f.first, f.last);
                 l->column[i].before = before;
@@ -389,6 +391,10 @@ static bool tell(const struct table *t, const struct fault *f) {
     if (f->kind == NO_COLUMN)
         failed("%s:%" PRIu64 ": the line has %zu field%s, and no column %s", name, line, f->fields,
                f->fields == 1 ? "" : "s", f->column->name);
+    else if (f->kind == BARE_NAME)
+        failed("%s:%" PRIu64 ": nothing stands below the name of column %s; a field with blanks in "
+               "it must stand in quotes",
+               name, line, f->column->name);
     else if (f->kind == LONG_ROW)
         failed("%s:%" PRIu64 ": the line is longer than %d bytes; only lines whose fields stand "
                "between delimiters (-F) may be",

@@ -472,19 +472,38 @@ static bool is_below(const struct layout *l, const struct column *column, const 
     return at < column->end && end > column->at && at >= column->before && end <= column->behind;
 }
 
+/* Returns whether a row has no field below the column's name. */
+static bool is_bare(const struct column *column, const char *line, const char *end) {
+    const char *at = line;
+    struct field f;
+    while ((at = field_between_blanks(at, end, &f)))
+        if (field_place(line, f.first) < column->end && field_place(line, f.last) > column->at)
+            return false;
+    return true;
+}
+
 static void read_between_blanks(struct made_rows *m, const char *line, const char *end) {
     const struct layout *l = m->layout;
     struct progress_of_rows *r = m->at;
-    const char *at = line, *last = line;
+    const char *at = line, *last = line, *before = line; /* the last two columns */
     size_t next = 0;
     struct field f;
     begin_row(l, r);
     for (; (at = field_between_blanks(at, end, &f)); r->field++) {
+        if (r->field + 2 == l->width) before = f.first;
         if (r->field + 1 == l->width) last = f.first;
         for (; next < l->count && l->order[next]->field == r->field; next++)
             set_cell(m, l->order[next], f.first, f.last);
     }
     if (!r->field || m->fault.kind) return;
+    /* Words of the last column may stand in for a field that is missing before it. */
+    const bool has_words =
+        l->is_aligned && r->field >= l->width && field_place(line, before) >= l->last_at;
+    for (size_t i = 0; i < l->count && has_words; i++)
+        if (is_bare(&l->column[i], line, end)) {
+            wrong(m, BARE_NAME, i);
+            return;
+        }
     if (r->field > l->width) {
         if (!l->is_aligned || field_place(line, last) < l->last_at) {
             wrong(m, WIDE_ROW, 0);
