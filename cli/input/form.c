@@ -345,7 +345,7 @@ static bool are_digits(const struct field *f, size_t least, size_t most, bool is
     while (at + digits < f->last && at[digits] >= '0' && at[digits] <= '9')
         digits++;
     if (f->is_quoted || digits < least || digits > most) return false;
-    return at + digits == f->last || (!is_first && strchr(".,", at[digits]));
+    return at + digits == f->last || (!is_first && digits == 3 && strchr(".,", at[digits]));
 }
 
 /* Returns whether a number such as 1,234.50 may have been parted at its thousands, or as 1,5 at any mark. */
@@ -427,10 +427,10 @@ static bool find_shift(const struct sample *s, size_t *shift) {
     }
     if (s->rows < 2 || !is_filled) return true;
     if (!is_labelled && (is_words || !has_some_names(s))) return true;
-    /* In a table of one column or one row, numbers such as 1,5 may look like row numbers. */
+    /* One column, or one row, may begin with 1, 2 ... by chance. */
     const bool is_numbered = are_numbered(s) && n > 1 && s->rows > 2;
     if (!is_labelled && !is_numbered && has_numbered_words(s)) return tell_words(s);
-    if (is_thousands || (is_parted && !is_numbered))
+    if (is_thousands || is_parted)
         return failed("%s: all rows have %zu fields, and the first line has %zu: numbers such as "
                       "%s must stand in quotes; if the first field names the row, put a name for "
                       "it into the first line",

@@ -124,7 +124,9 @@ CASES = [
     ("price\n1,99\n", "-c price", ["numbers such as 1,5 must stand in quotes"]), ("price\n1,50\n2,99\n3,10\n", "-c price", ["numbers such as 1,5"]),
     ("v\n1 234\n5 678\n", "-c v", ["--thousands ' ' reads such numbers"]), ("    v\n1 234\n2 678\n", "-c v", ["numbers such as 1 234"]),
     ("     v\n0  234\n1  678\n", "-c v", "912"), ("v,w\n7,5,2\n9,5,3\n", "-c w", ["numbers such as 1,5 must stand in quotes"]),
-    ("v,w\n1,5,2\n2,5,3\n", "-c w", "5"), ("name,v\nRome,1,5\nOslo,2,5\n", "-c v", ["numbers such as 1,5"]),
+    ("v,w\n1,5,2\n2,5,3\n", "-c w", ["numbers such as 1,5 must stand in quotes"]),
+    ("id,price\n1,1,50\n2,2,99\n3,4,10\n", "-c price", ["numbers such as 1,5 must stand in quotes"]), ("v,w\n1,5.5,2\n2,6,3.5\n", "-c w", "5.5"),
+    ("v,w\n1,5.5,2.5\n2,6.25,3.5\n", "-c w", "6"), ('"v","w"\n"1",5,2\n"2",5,3\n', "-c w", "5"), ("v\tw\n1\t5\t2\n2\t5\t3\n", "-c w", "5"), ("name,v\nRome,1,5\nOslo,2,5\n", "-c v", ["numbers such as 1,5"]),
     ("Filesystem  1K-blocks  Used Use% Mounted on\n/dev/sda1        1000   300  30% /\ntmpfs             500    20   4% /run\n", "-c 3", "320"),
     # How numbers are written.
     ('v,k\n"0,126",a\n', "-c v --thousands ,", [" is no f64 number"]), ('v,k\n"0,126",a\n', "-c v", ["--decimal-mark , reads such numbers"]),
