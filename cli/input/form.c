@@ -297,6 +297,33 @@ static bool find_below(struct sample *s, const char *text, const char *end) {
     return is_by_blanks(s) || find_comma(s, text, end);
 }
 
+/* Returns whether a field is a number such as 1,5 or 1,234.50. */
+static bool has_comma_mark(const struct field *f) {
+    static const struct spelling decimal = {.mark = ','}, thousands = {.thousands = ","};
+    char word[WORD_BYTES + DECIMAL_SPARE];
+    return *f->first != ',' && f->last[-1] != ',' && word_of(f, word) &&
+           (spelling_is_number(&decimal, word) || spelling_is_number(&thousands, word));
+}
+
+/* Chooses the comma. Fails if blanks part all rows into equally many fields, and each comma stands
+ * within a number. */
+static bool choose_comma(struct sample *s, const char *text, const char *end) {
+    s->delimiter = BY_BLANKS;
+    if (!part_rows(s, text, end)) return false;
+    bool is_clear = s->fields < 2 * s->rows;
+    for (size_t i = 0; i < s->rows && !is_clear; i++)
+        is_clear = s->row[i].count != s->row[0].count;
+    for (size_t i = 0; i < s->fields && !is_clear; i++) {
+        const struct field *f = &s->field[i];
+        is_clear = memchr(f->first, ',', (size_t)(f->last - f->first)) && !has_comma_mark(f);
+    }
+    s->delimiter = ',';
+    return is_clear || (failed("%s: fields may stand between commas, or numbers such as 1,5 "
+                               "between blanks; say -F , or -F blank",
+                               s->told->name),
+                        false);
+}
+
 /* Chooses a delimiter that occurs in the first row outside quotes: the only one; else the first in
  * `order` that gives all rows as many fields, unless the comma gives more; else the first in
  * `known`. If none occurs, find_below() chooses. */
@@ -313,6 +340,7 @@ static bool find_delimiter(struct sample *s, const char *text, const char *end) 
         count += is_there[i];
         if (is_there[i]) only = i;
     }
+    if (count == 1 && known[only] == ',') return choose_comma(s, text, end);
     if (count == 1) return s->delimiter = known[only], true;
     for (size_t i = 0; i < sizeof order - 1 && count; i++) {
         s->delimiter = order[i];

@@ -116,6 +116,11 @@ CASES = [
     ("1,5|2,5\n3,5|4,0\n", "-c 2", ["1: '2,5' in column 2"]), ("1,5|2,5\n3,5|4,0\n", "-c|2|--decimal-mark|,", "6.5"),
     ("id|a,b|v\n1|x,y|3\n2|z,w|4\n", "-c v", "7"), ("id,a|b,v\n1,x|y,3\n2,z|w,4\n", "-c v", "7"), ("id,a;b,v\n1,x;y,3\n2,z;w,4\n", "-c v", "7"),
     ('id,"a;b",v\n1,"x;y",3\n2,"x;y",4\n', "-c v", "7"), ("a\x015\nb\x016\n", "-c|2|-F|\x01", "11"),
+    *((text, f"-c {column}", ["fields may stand between commas, or numbers such as 1,5 between blanks; say -F , or -F blank"])
+      for text in ("10:00 21,5 40,1\n10:01 21,6 40,2\n", "sensor1 21,5\nsensor2 21,65\n", "1,234.50 Rome\n5,000 Oslo\n") for column in (1, 2)),
+    ("sensor1 21,5\nsensor2 21,65\n", "-c 2 -F blank --decimal-mark ,", "43.15"), ("sensor1 21,5\nsensor2 21,65\n", "-c 2 -F ,", "70"),
+    ("2020-01-01 10:00,5\n2020-01-01 11:00,6\n", "-c 2", "11"), ("1, 2\n3, 4\n", "-c 2", "6"), ("1 ,2\n3 ,4\n", "-c 2", "6"), ("New York,5\nOslo,6\n", "-c 2", "11"),
+    ("Area 51,5\nOslo,6\n", "-c 2", "11"), ("a b,c\n1 2,3\n", "-c c", "3"),
     # One column of R's, with quotes.
     ('"total"\n"1" 345\n"2" 200\n', "-c total", "545"), ('"total"\n"1"\t345\n"2"\t200\n', "-c total", "545"), ('"total"\n"a";345\n"b";200\n', "-c total", "545"),
     ('"total"\n"a",345\n"b",200\n', "-c 2", "545"), ('"a total"\n345\n200\n', "-c|a total", "545"),
