@@ -391,9 +391,9 @@ static bool tell(const struct table *t, const struct fault *f) {
     if (f->kind == NO_COLUMN)
         failed("%s:%" PRIu64 ": the line has %zu field%s, and no column %s", name, line, f->fields,
                f->fields == 1 ? "" : "s", f->column->name);
-    else if (f->kind == BARE_NAME)
-        failed("%s:%" PRIu64 ": nothing stands below the name of column %s; a field with blanks in "
-               "it must stand in quotes",
+    else if (f->kind == DISPLACED)
+        failed("%s:%" PRIu64 ": no field of column %s stands below its name; a field with blanks "
+               "in it must stand in quotes",
                name, line, f->column->name);
     else if (f->kind == LONG_ROW)
         failed("%s:%" PRIu64 ": the line is longer than %d bytes; only lines whose fields stand "

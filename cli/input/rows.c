@@ -472,13 +472,18 @@ static bool is_below(const struct layout *l, const struct column *column, const 
     return at < column->end && end > column->at && at >= column->before && end <= column->behind;
 }
 
-/* Returns whether a row has no field below the column's name. */
-static bool is_bare(const struct column *column, const char *line, const char *end) {
+/* Returns whether no field stands below the column's name, or that of another column, and below no
+ * other name, as fields of wide rows do. */
+static bool is_displaced(const struct column *column, const struct cell *c, const char *line,
+                         const char *end) {
     const char *at = line;
     struct field f;
-    while ((at = field_between_blanks(at, end, &f)))
-        if (field_place(line, f.first) < column->end && field_place(line, f.last) > column->at)
+    while ((at = field_between_blanks(at, end, &f))) {
+        const size_t first = field_place(line, f.first), last = field_place(line, f.last);
+        const bool is_below = first < column->end && last > column->at;
+        if (is_below && (f.first == c->text || first < column->before || last > column->behind))
             return false;
+    }
     return true;
 }
 
@@ -500,8 +505,8 @@ static void read_between_blanks(struct made_rows *m, const char *line, const cha
     const bool has_words =
         l->is_aligned && r->field >= l->width && field_place(line, before) >= l->last_at;
     for (size_t i = 0; i < l->count && has_words; i++)
-        if (is_bare(&l->column[i], line, end)) {
-            wrong(m, BARE_NAME, i);
+        if (is_displaced(&l->column[i], &r->cell[i], line, end)) {
+            wrong(m, DISPLACED, i);
             return;
         }
     if (r->field > l->width) {

@@ -77,7 +77,7 @@ struct fault {
         NO_COLUMN,
         WIDE_ROW,
         NARROW_ROW,
-        BARE_NAME, /* nothing stands below the column's name */
+        DISPLACED, /* the field does not stand below the column's name */
         ZERO_IN_KEY,
         LONG_FIELD,
         LONG_ROW,

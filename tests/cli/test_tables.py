@@ -98,7 +98,7 @@ CASES = [
     ("a      b    c\n1  2 3\n5    34567890\n", "-c b", ["3: the line has 2 fields, but the first line has 3"]),
     ("ääää  b  c\n1 2 3\nx        3\n", "-c b", ["3: the line has 2 fields"]), ("     b  c\nä 2 3\nääää 5\n", "-c b", "7"),
     *((f"id   a   b  note\n1    2   3  ok\n2        4  {words}\n", f"-c {column}", want) for words in ("not ok", "not ok at all")
-      for column, want in (("id", "3"), ("a", ["3: nothing stands below the name of column a; a field with blanks in it must stand in quotes"]))),
+      for column, want in (("id", "3"), ("b", ["3: no field of column b stands"]), ("a", ["3: no field of column a stands below its name; a field with blanks in it must stand in quotes"]))),
     ("id   a   b  note\n1    2   3  ok\n2    3   4  not ok\n", "-c a", "5"), ("a  b  c\n1.234567 2.345678 3.5\n", "-c b", "2.345678"),
     ("              total        used\nMem:            100          30\nSwap:            50\n", "-c total --by 1", "Mem:\t100\nSwap:\t50"),
     # The delimiter.
