@@ -388,17 +388,6 @@ static bool may_be_parted(const struct sample *s, size_t row, bool at_thousands)
     return false;
 }
 
-/* Returns whether the rows begin with 1, 2, 3 ..., or from 0, as R and pandas number them. */
-static bool are_numbered(const struct sample *s) {
-    double first = 0, x = 0;
-    for (size_t i = 1; i < s->rows; i++) {
-        if (kind_of(s, field_of(s, i, 0), &x) != NUMBER) return false;
-        if (i == 1) first = x;
-        if (x != first + (double)(i - 1) || (first != 0 && first != 1)) return false;
-    }
-    return true;
-}
-
 /* Returns whether one blank alone stands between the first two fields, if blanks part them. */
 static bool is_tight(const struct sample *s, size_t row) {
     return s->delimiter != BY_BLANKS || s->row[row].count < 2 ||
@@ -417,14 +406,17 @@ static bool has_some_names(const struct sample *s) {
     return all;
 }
 
-/* Returns true if each row begins with a number and ends in a word without quotes. Then it is not
- * clear whether the number is the row's name, or the last field has two words. */
-static bool has_numbered_words(const struct sample *s) {
+/* Returns true if blanks part the fields, and each row has a word behind its first field, and no
+ * quotes. Then it is not clear whether that field is the row's name, or a later one has two words. */
+static bool may_have_blanks(const struct sample *s) {
     for (size_t i = 1; i < s->rows; i++) {
-        const struct field *first = field_of(s, i, 0), *last = field_of(s, i, s->row[i].count - 1);
-        if (s->delimiter != BY_BLANKS || first->is_quoted || last->is_quoted ||
-            kind_of(s, first, NULL) != NUMBER || kind_of(s, last, NULL) != NAME)
-            return false;
+        bool has_word = false;
+        for (size_t k = 0; k < s->row[i].count; k++) {
+            const struct field *f = field_of(s, i, k);
+            if (f->is_quoted || s->delimiter != BY_BLANKS) return false;
+            has_word |= k && kind_of(s, f, NULL) == NAME;
+        }
+        if (!has_word) return false;
     }
     return true;
 }
@@ -455,9 +447,7 @@ static bool find_shift(const struct sample *s, size_t *shift) {
     }
     if (s->rows < 2 || !is_filled) return true;
     if (!is_labelled && (is_words || !has_some_names(s))) return true;
-    /* One column, or one row, may begin with 1, 2 ... by chance. */
-    const bool is_numbered = are_numbered(s) && n > 1 && s->rows > 2;
-    if (!is_labelled && !is_numbered && has_numbered_words(s)) return tell_words(s);
+    if (!is_labelled && may_have_blanks(s)) return tell_words(s);
     if (is_thousands || is_parted)
         return failed("%s: all rows have %zu fields, and the first line has %zu: numbers such as "
                       "%s must stand in quotes; if the first field names the row, put a name for "

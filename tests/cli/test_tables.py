@@ -126,7 +126,10 @@ CASES = [
     ('"total"\n"a",345\n"b",200\n', "-c 2", "545"), ('"a total"\n345\n200\n', "-c|a total", "545"),
     # Rows of one field more, which may be parted numbers as well.
     ("QTY NAME\n5   10 bolts\n6   7 nuts\n", "-c QTY", ["words with a blank between them must stand in quotes"]),
-    ("price\n1,99\n", "-c price", ["numbers such as 1,5 must stand in quotes"]), ("price\n1,50\n2,99\n3,10\n", "-c price", ["numbers such as 1,5"]),
+    *((f"id a b name\n{rows}", f"-c {column}", ["words with a blank between them must stand in quotes"])
+      for rows in ("1 10 20 steel bolts\n2 7 8 brass nuts\n", "x 10 20 steel bolts\ny 7 8 brass nuts\n") for column in ("a", "id")),
+    ("id city v\n1 New York 5\n2 Los Angeles 6\n", "-c v --by city", ["words with a blank between them must stand in quotes"]),
+    ('id a b name\n"1" 1 10 20 bolts\n"2" 2 7 8 nuts\n', "-c a", "17"), ("price\n1,99\n", "-c price", ["numbers such as 1,5 must stand in quotes"]), ("price\n1,50\n2,99\n3,10\n", "-c price", ["numbers such as 1,5"]),
     ("v\n1 234\n5 678\n", "-c v", ["--thousands ' ' reads such numbers"]), ("    v\n1 234\n2 678\n", "-c v", ["numbers such as 1 234"]),
     ("     v\n0  234\n1  678\n", "-c v", "912"), ("v,w\n7,5,2\n9,5,3\n", "-c w", ["numbers such as 1,5 must stand in quotes"]),
     ("v,w\n1,5,2\n2,5,3\n", "-c w", ["numbers such as 1,5 must stand in quotes"]),
@@ -231,7 +234,7 @@ class Table:
         self.mark = str(rng.choice([".", ","])) if self.delimiter != "," else "."
         self.thousands = str(rng.choice(["", "", {".": "'", ",": "."}[self.mark]]))
         self.is_r = bool(rng.integers(0, 4) == 0)
-        self.quotes_all = bool(rng.integers(0, 2))
+        self.quotes_all = self.is_r or bool(rng.integers(0, 2))
         self.end = str(rng.choice(["\n", "\r\n"]))
         self.columns = int(rng.integers(2, 9))
         self.key = int(rng.integers(0, self.columns))
