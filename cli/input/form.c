@@ -469,7 +469,7 @@ struct evidence {
     size_t dates;             /* of the others above numbers */
     size_t numbers, years;    /* numbers above numbers; those that may be years above others */
     bool rise, fall, is_near; /* these numbers rise; fall; differ by at most ten */
-    bool are_whole;
+    bool are_next;            /* differ by one */
     double last;
     bool is_counted; /* the first name is empty, and the others are 0, 1, 2 ... */
 };
@@ -505,16 +505,16 @@ static void weigh_number(struct evidence *e, double x, bool are_years) {
         e->rise &= step > 0;
         e->fall &= step < 0;
         e->is_near &= step >= -10 && step <= 10;
+        e->are_next &= step == -1 || step == 1;
     }
     e->years += is_whole(x) && x >= YEAR_FIRST && x <= YEAR_LAST && !are_years;
-    e->are_whole &= is_whole(x);
     e->last = x;
     e->numbers++;
 }
 
 static struct evidence weigh(const struct sample *s, size_t shift) {
     struct evidence e = {
-        .rise = true, .fall = true, .is_near = true, .are_whole = true, .is_counted = true};
+        .rise = true, .fall = true, .is_near = true, .are_next = true, .is_counted = true};
     const struct row *first = &s->row[0];
     for (size_t i = 0; i < first->count; i++) {
         const struct field *f = field_of(s, 0, i);
@@ -575,8 +575,10 @@ static bool find_header(const struct sample *s, size_t shift, bool *has_header) 
     const struct evidence e = weigh(s, shift);
     const bool is_sequence = e.numbers < 2 || e.rise || e.fall;
     const bool are_years = e.numbers && e.years == e.numbers;
-    /* Beside a word above numbers, one number may be data, and so may two that are not whole. */
-    const bool are_names = !e.numbers || are_years || e.numbers > (e.are_whole ? 1 : 2);
+    /* Numbers beside a word above numbers are data, unless they count, or the words are more. */
+    const bool do_count = e.numbers > 2 ? e.is_near : e.numbers == 2 && e.are_next;
+    const bool are_names = !e.numbers || are_years || do_count ||
+                           (e.names_above_numbers > 2 && e.names_above_numbers > e.numbers);
     if (e.is_counted) return *has_header = true;
     if (e.names_above_numbers)
         return is_sequence && are_names ? (*has_header = true) : is_unclear(s);

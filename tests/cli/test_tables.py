@@ -73,7 +73,8 @@ CASES = [
     ("1O5,2019\n106,2\n", "-c 2", ["may have names or numbers"]), ("5%\n6\n7\n", "-c 1 --header", "13"), ("5%,1\n6,2\n", "-c 2", "3"),
     ("5%\n6\n7\n", "-c 1 --no-header", ["1: '5%' is no f64 number"]), ("2020-01-01\n6\n7\n", "-c 1", "13"), ("x,5%\n6,2\n", "-c 2", "2"),
     ("_1,_2\n6,2\n", "-c 2", "2"), ("k,2020-01,2020-02\na,6,2\n", "-c 2", "6"), ("ND,5\n6,7\n", "-c 2", ["may have names or numbers"]), ("ND,.5,.7\n6,7,8\n", "-c 2", ["may have names or numbers"]),
-    ("id,.25,.5,.75\n6,7,8,9\n", "-c 2", "7"), ("id,2019\n6,7\n", "-c 2", "7"),
+    ("id,.25,.5,.75\n6,7,8,9\n", "-c 2", "7"), ("ND,866,2702\n6,7,8\n", "-c 2", ["may have names or numbers"]),
+    ("150,4,setosa,virginica,versicolor\n5,3,1,2,0\n", "-c 2", "3"), ("ERR,ERR,5\n1,2,3\n", "-c 3", ["may have names or numbers"]), ("id,1,2,3\n6,7,8,9\n", "-c 2", "8"), ("id,2019\n6,7\n", "-c 2", "7"),
     # Comments.
     ("1,2\n#skip,9\n3,4\n", "-c 2", "6"), ("# written by x\na,b\n1,2\n3,4\n", "-c b", "6"), ("v,k\n1,a\n#commented-out,b\n#7,9\n3,4\n", "-c v", "4"),
     ("#\n\n  # 9,9\na,b\n #,1\n1,2\n", "-c b", "2"), ('a,b\n"#7",9\n1,2\n', "-c b", "11"), ('a,b\n"x\n#9,9",1\n1,2\n', "-c b", "3"),
