@@ -548,7 +548,7 @@ static tally_status next_saved(const unsigned char **at, const unsigned char *en
 static tally_status load_group(tally_groups *g, size_t i, const unsigned char **at,
                                const unsigned char *end, uint64_t *known) {
     const struct problem *p = &g->plan;
-    struct state s;
+    struct state s = {0};
     if ((size_t)(end - *at) < group_bytes(p)) return impossible();
     s.n = get(*at);
     *at += 8;

@@ -65,11 +65,15 @@ static unsigned block_of(const struct queue *queue) {
     return block_or(queue, GPU_ROWS_BLOCK);
 }
 
+/* Returns whether sums of elements and of their squares are wanted, and nothing else. */
+static bool has_both(const struct shaped *s) {
+    return s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
+}
+
 /* Return the blocks that the device runs at once; the warps of a block; and the warps of all these blocks. */
 static uint64_t blocks_at_once(const struct queue *queue, const struct shaped *s) {
-    const bool has_both = s->p->monoids == (MONOID_BIT(MONOID_SUM) | MONOID_BIT(MONOID_SQUARES));
-    const bool has_squares = has_both || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
-    const uint64_t blocks = has_both || (has_squares && !are_short(s))
+    const bool has_squares = has_both(s) || s->p->monoids == MONOID_BIT(MONOID_SQUARES);
+    const uint64_t blocks = has_both(s) || (has_squares && !are_short(s))
                                 ? GPU_ROWS_PRODUCT_BLOCKS_A_UNIT
                                 : GPU_ROWS_BLOCKS_A_UNIT;
     return queue_units(queue) * blocks;
@@ -124,10 +128,12 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 
 /* Returns how many equal pieces a fully busy device would do in the time that `pieces` pieces take. More than `warps`
  * pieces take full rounds of all warps. Fewer take as long as on the busiest multiprocessor; but half of all warps
- * keep the memory fully busy. */
-static uint64_t as_busy(const struct queue *queue, uint64_t pieces, uint64_t warps) {
+ * keep the memory fully busy, unless arithmetic takes longer: that of both sums of short floats. */
+static uint64_t as_busy(const struct queue *queue, const struct shaped *s, uint64_t pieces,
+                        uint64_t warps) {
     const uint64_t units = queue_units(queue);
-    if (pieces > warps) return rounded_up(pieces, warps);
+    if (pieces > warps || (has_both(s) && type_size(s->p->type) < 8))
+        return rounded_up(pieces, warps);
     const uint64_t busy = rounded_up(pieces, units * warps_of_block(queue));
     return busy > warps / 2 ? busy : warps / 2;
 }
@@ -147,7 +153,7 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
         uint64_t each = (s->results + warps * rounds - 1) / (warps * rounds);
         if (each * row < ROWS_PIECE_LEAST) each = ROWS_PIECE_LEAST / row + 1;
         if (each > 8 * WARP) each = rounded_up(each, WARP);
-        const uint64_t took = as_busy(queue, (s->results + each - 1) / each, warps) * each;
+        const uint64_t took = as_busy(queue, s, (s->results + each - 1) / each, warps) * each;
         if (took < best && each * row <= PIECE_MOST) {
             best = took;
             rows = each;

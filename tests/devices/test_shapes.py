@@ -574,7 +574,8 @@ def test_first_wrong_offset(device):
         offsets = side_by_side(n, py, rng).astype(py.choice([np.int32, np.int64]))
         for _ in range(py.choice([1, 1, 2, 40])):
             k = py.randrange(len(offsets))
-            offsets[k] = py.choice([-1, n + 1, 2**31 - 1, -2**31, int(offsets[k]) + n // 2, py.randrange(n), int(offsets[0]) - 2 * k])
+            wrong = py.choice([-1, n + 1, 2**31 - 1, -2**31, int(offsets[k]) + n // 2, py.randrange(n), int(offsets[0]) - 2 * k])
+            offsets[k] = min(max(wrong, -2**31), 2**31 - 1)
         before = np.concatenate([[0], offsets[:-1]])
         wrong = np.flatnonzero((offsets < before) | (offsets < 0) | (offsets > n))
         problem = t.Problem(*py.choice([("sum", "f32"), ("max", "i32"), ("argmin", "f64"), ("var", "f32")]))

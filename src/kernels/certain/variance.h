@@ -137,10 +137,12 @@ PURE u64 squares_value(moment_sums s, u64 n, u32 op, u64 correction, i32 exponen
 
 /* ---- Near sums ------------------------------------------------------------------------------------------- */
 
-/* Returns whether n elements are too few for the value that `op` wants, a variance or its root; *bits are its bits, a NaN. */
-PURE u32 are_too_few(u32 n, u32 op, double ddof, u32 to, u64 *bits) {
-    *bits = float_nan_bits(format_of(to));
-    return (op == VAR || op == STD) && ddof >= (double)n;
+/* Returns whether the value that `op` wants is a variance, or its root, of so few elements that no sums are needed: NaN, or 0
+ * of a single one. *bits are its bits then. */
+PURE u32 are_few(double sum, u32 n, u32 op, double ddof, u32 to, u64 *bits) {
+    const u32 is_none = ddof >= (double)n;
+    *bits = is_none ? float_nan_bits(format_of(to)) : 0;
+    return (op == VAR || op == STD) && (is_none || (n == 1 && sum - sum == 0));
 }
 
 /* Returns whether sums in one double each determine a value of n elements; *bits are its bits. An element of the sums has
@@ -150,7 +152,7 @@ PURE u32 are_too_few(u32 n, u32 op, double ddof, u32 to, u64 *bits) {
 PURE u32 near_sums_round(double sum, double square, u32 n, double depth, u32 has_sum, u32 op,
                          double ddof, u32 to, u64 *bits) {
     double v = square, off = square * ((depth + 8) * 0x1p-53);
-    if (has_sum && are_too_few(n, op, ddof, to, bits)) return 1;
+    if (has_sum && are_few(sum, n, op, ddof, to, bits)) return 1;
     if (!(square - square == 0)) return 0;
     if (square == 0) { /* all elements are 0 */
         *bits = 0;
@@ -181,7 +183,7 @@ PURE u32 near_doubles_round(double sum, double low, double square, double rest, 
     const double count = (double)n;
     ball a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
     u32 lost = 0;
-    if (has_sum && are_too_few(n, op, ddof, to, bits)) return 1;
+    if (has_sum && are_few(sum, n, op, ddof, to, bits)) return 1;
     if (!(square > 0x1p-800 && square < 0x1p800)) return 0;
     if (has_sum && (op == VAR || op == STD)) {
         const double left = count - ddof, by = count * left, r = 1 / by;

@@ -17,7 +17,7 @@
 #define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
 
 #define STAGE_STEPS 12u /* the most rows of a lane at a time */
-#define BY_PACKS    24u /* packs pay for rows of so many elements a lane, on average */
+#define LANE_PACKS  24u /* elements that rows have for each lane, on average, where packs pay */
 
 /* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. If
  * `rows` is 0, none are. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the
@@ -38,7 +38,7 @@ PURE staging staging_for(u64 mean, u32 has_offsets) {
     const u32 team = WARP >> how.t, most = (STAGE_STEPS - 1) * WARP;
     how.rows = fit < team ? fit : fit / team * team;
     if (how.rows > most) how.rows = most;
-    how.by_packs = !FIRST_COUNTS && mean >= BY_PACKS << how.t;
+    how.by_packs = !FIRST_COUNTS && mean >= LANE_PACKS << how.t;
     how.most = 4 * (u32)mean > ADDED << how.t ? 4 * (u32)mean : ADDED << how.t;
     return how;
 }
@@ -94,25 +94,28 @@ INLINED void stage_elements(SHARED uint4 *stage, aligned_elements at, u64 from, 
 #define LANES_ROUND(packs) (IS_ROUND(packs) ? PACK * (packs)-1 : ~0u)
 #endif
 
+/* How the rows that a warp takes at once are read: element by element; by packs, as all consist of these; or by packs but
+ * for elements before and behind, wherever rows begin and end. */
+enum { BY_ELEMENTS, IN_PACKS, BY_PACKS };
+
 /* A row of n elements in the stage, from x on, as one lane of its team of 2^t sees it. Elements [before, behind) are taken by
- * packs, the others one by one. `by_packs`: there may be packs; all rows that the warp takes at once have the same. */
+ * packs, if any are. */
 typedef struct staged_row {
     const SHARED element *x;
-    u32 n, t, by_packs, before, behind;
+    u32 n, t, how, before, behind;
     u32 of_team, turn, round;
 } staged_row;
 
 /* Returns how the lane sees a row that begins at element `at` of the stage, `stage` being at a multiple of 16 bytes. */
-PURE staged_row staged_row_of(const SHARED element *stage, u32 at, u32 n, u32 t, u32 by_packs) {
+PURE staged_row staged_row_of(const SHARED element *stage, u32 at, u32 n, u32 t, u32 how) {
     const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
-    staged_row r = {stage + at, n, t, by_packs, n, n, of_team, 0, ~0u};
-    if ((at | n) % PACK == 0) {
-        r.before = 0;
-        r.turn = t == 0 || packs >= 8 ? LANES_TURN(packs, lane - of_team) : 0;
-        r.round = LANES_ROUND(packs);
-    } else if (n >= 2 * PACK << t) {
-        r.before = (0u - at) % PACK;
+    const u32 turn = t == 0 || packs >= 8 ? LANES_TURN(packs, lane - of_team) : 0;
+    staged_row r = {stage + at, n, t, how, 0, n, of_team, turn, LANES_ROUND(packs)};
+    if (how == BY_PACKS && (at | n) % PACK != 0) {
+        r.before = n >= 2 * PACK << t ? (0u - at) % PACK : n;
         r.behind = n - (n - r.before) % PACK;
+        r.turn = 0;
+        r.round = ~0u;
     }
     return r;
 }
@@ -120,7 +123,7 @@ PURE staged_row staged_row_of(const SHARED element *stage, u32 at, u32 n, u32 t,
 /* Returns the number of the lane's first element, or NOWHERE, where the first of equal elements counts; and the most elements
  * that a lane of the team has. */
 PURE u32 first_of_lane(const staged_row *r) {
-    const u32 first = r->by_packs && r->before == 0 ? r->of_team * PACK : r->of_team;
+    const u32 first = r->how == BY_ELEMENTS ? r->of_team : r->of_team * PACK;
     return first < r->n ? first : NOWHERE;
 }
 PURE u32 most_of_lane(const staged_row *r) {
@@ -131,7 +134,12 @@ PURE u32 most_of_lane(const staged_row *r) {
  * element of the lane, `e`, whose number is `o`. */
 #define STAGED_PACKS(r, OF_PACK, OF_ELEMENT)                                                       \
     do {                                                                                           \
-        if ((r)->by_packs) {                                                                       \
+        if ((r)->how == BY_ELEMENTS)                                                               \
+            for (u32 o = (r)->of_team; o < (r)->n; o += 1u << (r)->t) {                            \
+                const element e = (r)->x[o];                                                       \
+                OF_ELEMENT;                                                                        \
+            }                                                                                      \
+        else {                                                                                     \
             UNROLL_NOT                                                                             \
             for (u32 i = (r)->before + (r)->of_team * PACK; i < (r)->behind;                       \
                  i += (u32)PACK << (r)->t) {                                                       \
@@ -141,14 +149,9 @@ PURE u32 most_of_lane(const staged_row *r) {
                 OF_PACK;                                                                           \
             }                                                                                      \
             const u32 packed = (r)->behind - (r)->before;                                          \
-            UNROLL_NOT                                                                             \
+            if ((r)->how == BY_PACKS) UNROLL_NOT                                                   \
             for (u32 i = (r)->of_team; i < (r)->n - packed; i += 1u << (r)->t) {                   \
                 const u32 o = i < (r)->before ? i : i + packed;                                    \
-                const element e = (r)->x[o];                                                       \
-                OF_ELEMENT;                                                                        \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (u32 o = (r)->of_team; o < (r)->n; o += 1u << (r)->t) {                            \
                 const element e = (r)->x[o];                                                       \
                 OF_ELEMENT;                                                                        \
             }                                                                                      \
@@ -461,9 +464,9 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, u32 by_packs, aligned_ele
             length = s->each > 0 ? s->each : s->starts[r + 1] - at;
         }
         if (s->each == 0) in_packs = warp_votes(((s->skew + at) | length) % PACK) == 0;
+        const u32 how = in_packs ? IN_PACKS : by_packs ? BY_PACKS : BY_ELEMENTS;
         if (t == 0) { /* known to the compiler here */
-            const staged_row own =
-                staged_row_of(s->x, s->skew + at, length, 0, by_packs || in_packs);
+            const staged_row own = staged_row_of(s->x, s->skew + at, length, 0, how);
             const state now = add_staged(&own, s->base + at, precision);
             failed = votes_of(is_there &&
                               !put_approximate(work, out, p, s->row + r, s->base + at, length,
@@ -473,8 +476,7 @@ INLINED void put_by_teams(const staged_rows *s, u32 t, u32 by_packs, aligned_ele
             if (failed != 0) g--; /* the same rows again */
             continue;
         }
-        const staged_row own_part =
-            staged_row_of(s->x, s->skew + at, length, t, by_packs || in_packs);
+        const staged_row own_part = staged_row_of(s->x, s->skew + at, length, t, how);
         const state now =
             merge_at_level(add_staged(&own_part, s->base + at, precision), t, *precision);
         if (of_team == (g & ((1u << t) - 1))) {
