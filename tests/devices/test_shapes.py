@@ -455,6 +455,17 @@ def test_side_by_side(type, device):
             same(lambda d: t.reduce_segments(problem, x, offsets, device=d), device, f"{what}, {n} at {offsets[:5]} ...")
 
 
+@pytest.mark.parametrize("type", ["f32", "f64", "bf16"])
+def test_variances_of_few(type, device):
+    """Segments of so few elements that a variance needs no sums of them, beside others: none, NaN and infinities among them."""
+    x = np.tile([np.inf, np.nan, -0.0, 5, 1e30, 1, 2, -np.inf, 3, 0, 0, 0], 40)
+    ends = (np.array([1, 2, 3, 4, 5, 7, 9, 12, 12]) + 12 * np.arange(40)[:, None]).ravel()
+    for ddof in some([0, 0.5, 1, 2, 3], device, 3):
+        for op in ("var", "std"):
+            problem, offsets = t.Problem(op, type, ddof=ddof), np.append(0, ends)
+            same(lambda d: t.reduce_segments(problem, elements_of(type, x), offsets, device=d), device, f"{op} of {type}, ddof {ddof}")
+
+
 @pytest.mark.parametrize("type", ["f32", "f64", "f16", "bf16"])
 def test_rows_near_ties(type, device):
     """Results half way between two floats, and a trace beside that: sums that are only near must not decide which it is."""
