@@ -1,5 +1,6 @@
 /* calls.c - the public calls that wait, and the line that explains a failure. */
 #include "begin.h"
+#include "communicator.h"
 #include "explain.h"
 #include "run.h"
 
@@ -9,6 +10,8 @@ const char *tally_mpi_error(void) {
 
 /* Does a call whose arguments are in t->ask. */
 static tally_status call(struct task *t, MPI_Comm comm) {
+    const tally_status s = check_communicator(comm);
+    if (s != TALLY_OK) return s;
     task_begin(t, comm, NULL);
     return task_run(t);
 }

@@ -2,6 +2,7 @@
 #include "communicator.h"
 
 #include "duplicates.h"
+#include "explain.h"
 #include "merged.h"
 
 #include <pthread.h>
@@ -49,10 +50,25 @@ static int make_attribute(MPI_Comm comm, struct attribute **out) {
     return error;
 }
 
+/* Returns whether the thread's last call was on this communicator. */
+static int is_last(MPI_Comm comm) {
+    return last.attribute && last.comm == comm &&
+           last.freed == atomic_load_explicit(&freed, memory_order_relaxed);
+}
+
+tally_status check_communicator(MPI_Comm comm) {
+    int is_inter = 0;
+    if (is_last(comm)) return TALLY_OK;
+    if (comm == MPI_COMM_NULL) return explain(TALLY_EINVAL, "the communicator is MPI_COMM_NULL");
+    if (MPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || !is_inter) return TALLY_OK;
+    return explain(TALLY_EINVAL, "the communicator is of two groups: reduce over each of them, or "
+                                 "over what MPI_Intercomm_merge() makes");
+}
+
 int attribute_of(MPI_Comm comm, struct attribute **out) {
     int found = 0;
     const unsigned now = atomic_load_explicit(&freed, memory_order_relaxed);
-    if (last.attribute && last.comm == comm && last.freed == now) {
+    if (is_last(comm)) {
         *out = last.attribute;
         return MPI_SUCCESS;
     }

@@ -25,6 +25,8 @@ struct attribute {
     struct duplicates *duplicates;
 };
 
+/* Returns TALLY_OK if ranks can reduce over the communicator. Else all of them get TALLY_EINVAL, and have sent nothing. */
+tally_status check_communicator(MPI_Comm comm);
 /* Gets the communicator's attribute, or makes it. Without memory *out is NULL, and MPI_ERR_NO_MEM is
  * returned. Then all ranks use FIRST_LAYOUT, as no call has succeeded on this communicator. */
 int attribute_of(MPI_Comm comm, struct attribute **out);

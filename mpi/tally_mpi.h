@@ -24,8 +24,8 @@
  * memory, a device that is lost - all return, and where the ranks do not ask for the same, all return TALLY_EINVAL.
  * Nobody waits for a rank that has failed in here. Outputs are untouched then, but for results in parts of which one does not
  * fit its type, or is an index of no elements: that is 0, and all others are written (tally_reduce_shaped()). Problems with
- * skip_nan are TALLY_EUNSUPPORTED. Where MPI itself fails and the
- * communicator returns errors: TALLY_ELOST, on the ranks that MPI tells.
+ * skip_nan are TALLY_EUNSUPPORTED; MPI_COMM_NULL, and communicators of two groups (MPI_Intercomm_create()), TALLY_EINVAL.
+ * Where MPI itself fails and the communicator returns errors: TALLY_ELOST, on the ranks that MPI tells.
  *
  * MPI must be initialized. With MPI_THREAD_MULTIPLE several threads may call at once, each with a communicator of
  * its own.

@@ -208,6 +208,27 @@ static void refuse_memory(enum way way, const tally_problem *p, int bad, long mo
     }
 }
 
+/* Communicators over which nothing can be reduced: none, and one of two groups. */
+static void no_communicators(tally_value *out) {
+    MPI_Comm group, both, none[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
+    tally_mpi_request *request;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &group);
+    MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &both);
+    none[1] = both;
+    for (int i = 0; i < 2; i++) {
+        expect("no communicator", tally_mpi_allreduce(NULL, &sum, x, NULL, N, out, none[i]),
+               TALLY_EINVAL, out);
+        if (!strstr(tally_mpi_error(), "the communicator is")) wrong = 1;
+        expect("begun on none",
+               tally_mpi_iallreduce(NULL, &sum, x, NULL, N, out, none[i], &request), TALLY_EINVAL,
+               out);
+        if (request) wrong = 1;
+    }
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&group);
+    in_step();
+}
+
 int main(int argc, char **argv) {
     tally_value out[TALLY_VALUES_MAX] = UNTOUCHED;
     MPI_Init(&argc, &argv);
@@ -261,6 +282,7 @@ int main(int argc, char **argv) {
                 refuse_memory((enum way)(way % WAYS), those[i], bad ? ranks - 1 : 0, 40);
             }
 
+    no_communicators(out);
     int all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0) puts(all ? "wrong" : "right");
