@@ -229,7 +229,7 @@ def states(layout, question):
             out.append(len(held[s].known))
         elif word == "divided":
             divisor, type_ = rest
-            to = TYPES[type_ - 1] if type_ else expected.natural_type("mean", layout.type)
+            to = TYPES[type_ - 1] if type_ else question.out or expected.natural_type("mean", layout.type)
             rows = negated_integers(layout, held[s])
             op = "sum" if question.op == "mean" else question.op
             total = rows.totals(op)[0]
