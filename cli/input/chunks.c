@@ -10,6 +10,7 @@
 
 #include "common/message.h"
 #include "common/progress.h"
+#include "input/guess.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -55,14 +56,14 @@ static bool grow(struct chunk *p, size_t wanted) {
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8 */
 
-/* Skips the byte-order mark of a UTF-8 text. Fails with a message for UTF-16. */
+/* Skips the byte-order mark of a UTF-8 text. Fails with a message for UTF-16 and UTF-32. */
 static bool check_start(const struct chunks *r, struct chunk *p, size_t used) {
     if (used >= 3 && memcmp(p->text, BYTE_ORDER_MARK, 3) == 0) p->begin = 3;
-    if (used < 2 || (memcmp(p->text, "\xff\xfe", 2) != 0 && memcmp(p->text, "\xfe\xff", 2) != 0))
-        return true;
-    return failed("%s is text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE | tally ...",
-                  r->source->name),
-           false;
+    const char *encoding = guess_wide_text((const unsigned char *)p->text, used);
+    return !encoding ||
+           (failed("%s is text in %s; convert it: iconv -f %s -t UTF-8 FILE | tally ...",
+                   r->source->name, encoding, encoding),
+            false);
 }
 
 /* Returns where a line without an end, of `used` bytes, is cut: behind its last byte or its last blank. 0: nowhere. */

@@ -20,6 +20,23 @@ bool guess_text(const unsigned char *bytes, size_t size) {
     return true;
 }
 
+/* Returns whether each two bytes are a zero and a byte of text, the zero at place `zero` of 0 and 1. */
+static bool is_half_zero(const unsigned char *bytes, size_t size, size_t zero) {
+    for (size_t i = 0; i + 1 < size; i += 2)
+        if (bytes[i + zero] || !bytes[i + !zero] || !guess_text(bytes + i + !zero, 1)) return false;
+    return size > 3;
+}
+
+const char *guess_wide_text(const unsigned char *bytes, size_t size) {
+    if (size >= 4 && (!memcmp(bytes, "\xff\xfe\0", 4) || !memcmp(bytes, "\0\0\xfe\xff", 4)))
+        return "UTF-32";
+    if (size >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
+        return "UTF-16";
+    return is_half_zero(bytes, size, 1)   ? "UTF-16LE"
+           : is_half_zero(bytes, size, 0) ? "UTF-16BE"
+                                          : NULL;
+}
+
 bool guess_lines(const unsigned char *bytes, size_t size) {
     if (size < LEAST_LINES || !memchr(bytes, '\n', size)) return false;
     for (size_t i = 0; i < size; i++)

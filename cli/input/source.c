@@ -169,6 +169,13 @@ static bool check_unpacked(const struct source *s) {
 static bool recognise_raw(struct source *s, uint64_t size, tally_type said) {
     if (!said && s->how.is_raw)
         return failed("%s: --raw needs the elements' type, as in --dtype f64", s->name), false;
+    const char *encoding = said ? NULL : guess_wide_text(s->ahead, s->ahead_end);
+    if (encoding)
+        return failed(
+                   "%s looks like text in %s; convert it: iconv -f %s -t UTF-8 FILE | tally ...; "
+                   "for raw elements say their type, as in --dtype f64",
+                   s->name, encoding, encoding),
+               false;
     if (!said)
         return failed("%s is neither text nor a .npy file; for raw elements say their type, as in "
                       "--dtype f64",

@@ -291,7 +291,15 @@ def test_text_is_recognised(tally, tmp_path):
     assert tally("sum", path) == tally("sum", stdin=path.read_bytes()) == "55"
     assert tally("sum", stdin=b"") == "0"
     assert tally("sum", stdin=b"\xef\xbb\xbf1\r\n2\r\n") == "3"
-    assert "is text in UTF-16; convert it: iconv" in tally.fails("sum", "--text", stdin="1\n2\n".encode("utf-16"))
+    for form, name in (("utf-16", "UTF-16"), ("utf-32", "UTF-32"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")):
+        for text in ("1\n", "1\n2\n", "a,b\r\n1,2\r\n" * 1000):
+            advice = f"text in {name}; convert it: iconv -f {name} -t UTF-8 FILE | tally ..."
+            assert tally.fails("sum", stdin=text.encode(form)) == (
+                f"standard input looks like {advice}; for raw elements say their type, as in --dtype f64")
+            for args in (("--text",), ("-c", "1")):
+                assert tally.fails("sum", *args, stdin=text.encode(form)) == f"standard input is {advice}"
+    assert tally("sum", "--dtype", "u16", stdin="1\n".encode("utf-16")) == str(0xFEFF + 49 + 10)
+    assert "is neither text nor" in tally.fails("sum", stdin=np.array([1, 2, 3], "u2").tobytes())
     for name in ("f64", "i16", "u8"):
         line = tally.fails("sum", "--dtype", name, path)
         assert line == f"{path} looks like numbers as text, not like raw {name}; say --text or --raw"
