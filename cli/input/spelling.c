@@ -97,17 +97,42 @@ static bool is_out_of_range(tally_type type, const char *text, const void *eleme
     return isinf(value.as.f64) && *text != 'i' && *text != 'I';
 }
 
+/* Writes a hexadecimal number of C, such as 0x10 or -0x1.8p4, as the decimal that equals it. Returns
+ * the word itself if it is none, or has more digits than a u64 (without p) or a double holds. */
+static const char *as_decimal(const char *word, char out[SPELLING_PLAIN]) {
+    enum { PLACES = 200 };
+    const char *at = word + (*word == '-' || *word == '+'), *digits = at + 2;
+    double x;
+    if (at[0] != '0' || (at[1] != 'x' && at[1] != 'X')) return word;
+    digits += strspn(digits, "0");
+    const size_t length = strspn(digits, "0123456789abcdefABCDEF.");
+    if (length && length <= 16 && !digits[length] && !memchr(digits, '.', length)) {
+        const unsigned long long whole = strtoull(digits, NULL, 16);
+        snprintf(out, SPELLING_PLAIN, "%s%llu", *word == '-' ? "-" : "", whole);
+        return out;
+    }
+    /* 13 digits of 4 bits fit a double's 53. The printed digits are exact if 2^PLACES x is whole. */
+    if (length > 13 || decimal_read(TALLY_F64, word, &x) != DECIMAL_OK ||
+        is_out_of_range(TALLY_F64, word, &x))
+        return word;
+    const double scaled = ldexp(x, PLACES);
+    const bool is_exact = isfinite(scaled) && scaled == floor(scaled);
+    const int written = is_exact ? snprintf(out, SPELLING_PLAIN, "%.*f", PLACES, x) : -1;
+    return written >= 0 && written < SPELLING_PLAIN ? out : word;
+}
+
 /* Reads a word of --na as an element, and returns false if no element equals it. An integer may
- * have a point or an exponent. */
+ * have a point or an exponent, or be hexadecimal. */
 static bool read_na_number(const struct spelling *s, tally_type type, const char *word,
                            void *element) {
     struct written w;
-    char whole[INTEGER_TEXT], plain[SPELLING_PLAIN];
+    char whole[INTEGER_TEXT], plain[SPELLING_PLAIN], decimal[SPELLING_PLAIN];
     word = spelling_plain(s, word, plain);
     if (type_is_floating(type))
         return decimal_read(type, word, element) == DECIMAL_OK &&
                !is_out_of_range(type, word, element);
-    return written_read(word, &w) && written_print_whole(&w, whole, sizeof whole) &&
+    return written_read(as_decimal(word, decimal), &w) &&
+           written_print_whole(&w, whole, sizeof whole) &&
            decimal_read(type, whole, element) == DECIMAL_OK;
 }
 
@@ -179,12 +204,12 @@ static bool is_blank(char c) {
 /* Returns true if a decimal equals one of the numbers of --na exactly. */
 static bool is_na_decimal(const struct spelling *s, const char *word) {
     struct written number, other;
-    char plain[SPELLING_PLAIN];
+    char plain[SPELLING_PLAIN], decimal[SPELLING_PLAIN];
     if (!written_read(word, &number)) return false;
-    for (size_t i = 0; i < s->na_count; i++)
-        if (written_read(spelling_plain(s, s->na[i], plain), &other) &&
-            written_compare(&number, &other) == 0)
-            return true;
+    for (size_t i = 0; i < s->na_count; i++) {
+        const char *na = as_decimal(spelling_plain(s, s->na[i], plain), decimal);
+        if (written_read(na, &other) && written_compare(&number, &other) == 0) return true;
+    }
     return false;
 }
 

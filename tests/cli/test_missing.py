@@ -223,6 +223,20 @@ def test_integers_that_are_missing_are_whole_decimals(tally, tmp_path):
     assert run("u8", "-0.0", "0 2") == ["sum", "2", "1"]
     for word in ("1.5", "0.1e-3", "257", "-255", "1e30", "1e400", "nan", "inf"):
         assert run("u8", word, "1 2 0") == ["sum", "3", "3"], word
+    for word in ("0x10", "0X10", "+0x010", "0x1p4", "0x.1p8", "0x1.0p+4", "0x0000000000000000000010"):
+        for type in ("i8", "u64", "f32"):
+            assert run(type, word, "16 2") == ["sum", "2", "1"], (word, type)
+        assert tally("sum", f"--na={word}", "--decimal", stdin=b"16.0 2") == "2", word
+        assert tally("sum", "-c", "v", f"--na={word}", "--decimal-mark", ",", "--thousands", ".", "--dtype", "i64", stdin=b"k;v\na;16\nb;2\n") == "2"
+    assert run("u64", "0xffffffffffffffff", f"{2**64 - 1} 2") == ["sum", "2", "1"]
+    assert run("i64", "-0x8000000000000000,0xffffffffffffffff", f"{-2**63} -1 2") == ["sum", "1", "2"]
+    assert tally("sum", "--na=-0x1.8p-1,0x1p70", "--decimal", stdin=f"-0.750 {2**70} 2".encode()) == "2"
+    assert tally("sum", "--na=0x1.00000000000001p60", "--dtype", "i64", "--text", stdin=f"{2**60} 2".encode()) == str(2**60 + 2)
+    for tiny in ("0x1p-2000", "0x0.1p-1073"):
+        assert run("i32", tiny, "0 2") == ["sum", "2", "2"], tiny
+    assert run("i32", "0x0p-5", "0 2") == ["sum", "2", "1"]
+    np.save(tmp_path / "x.npy", np.array([16, 2], "u2"))
+    assert tally("sum", "--na", "0x10", tmp_path / "x.npy") == "2"
     np.save(tmp_path / "x.npy", np.array([1, 10**18, 2]))
     assert tally("sum", "--na", "1e18", tmp_path / "x.npy") == "3"
 
