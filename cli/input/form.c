@@ -8,6 +8,7 @@
 
 #include "common/message.h"
 #include "input/decimal.h"
+#include "input/drawn.h"
 #include "input/fields.h"
 #include "input/money.h"
 
@@ -652,6 +653,7 @@ static bool find(struct sample *s, const char *text, const char *end, struct for
     *out = (struct form){.delimiter = ','};
     if (!said) skip_separator(out, &said, text, end);
     text += out->skip;
+    if (!drawn_check(s->told->name, s->told->spelling, text, end, out->lines + 1)) return false;
     if (said)
         s->delimiter = said;
     else if (!find_delimiter(s, text, end))

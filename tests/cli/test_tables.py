@@ -122,6 +122,16 @@ CASES = [
     ("sensor1 21,5\nsensor2 21,65\n", "-c 2 -F blank --decimal-mark ,", "43.15"), ("sensor1 21,5\nsensor2 21,65\n", "-c 2 -F ,", "70"),
     ("2020-01-01 10:00,5\n2020-01-01 11:00,6\n", "-c 2", "11"), ("1, 2\n3, 4\n", "-c 2", "6"), ("1 ,2\n3 ,4\n", "-c 2", "6"), ("New York,5\nOslo,6\n", "-c 2", "11"),
     ("Area 51,5\nOslo,6\n", "-c 2", "11"), ("a b,c\n1 2,3\n", "-c c", "3"),
+    # Tables that are drawn for people.
+    *((table, f"{column}{more}", [f"standard input:{line}: this line is drawn for people; psql --csv, mysql -B and duckdb -csv write plain tables, "
+                                  "and grep '|' FILE | tally ... leaves lines such as ---+--- out"])
+      for line, table in ((2, " a | b\n---+---\n 1 | 2\n(1 row)\n"), (1, "+---+---+\n| a | b |\n+---+---+\n| 1 | 2 |\n+---+---+\n"), (3, "A title\n a | b \n---+---\n 1 | 2 \n"),
+                          (2, "| a | b |\n|---|:--|\n| 1 | 2 |\n"), (2, " a \u2502 b \n\u2500\u2500\u2500\u253c\u2500\u2500\u2500\n 1 \u2502 2 \n"), (2, "| a | b |\n|---+---|\n| 1 | 2 |\n"),
+                          (1, "+===+===+\n| a | b |\n+===+===+\n| 1 | 2 |\n"), (4, "\n\n a | b\n---+---\n 1 | 2\n"))
+      for column in ("-c b", "-c a", "-c 2") for more in ("", " -F blank", " --skip-na")),
+    (" a | b\n 1 | 2\n 3 | 4\n", "-c|b", "6"), ("| a | b |\n| 1 | 2 |\n| NULL | 4 |\n", "-c|a|--skip-na", "1"), ("a|b\n-|-\n1|2\n", "-c|b|--skip-na", "2"), ("a|b\n---|---\n1|2\n", "-c|b|--na|---", "2"),
+    ("a|b\n--|--\n1|2\n", "-c|b|--na|--", "2"), ('id,body,v\n1,"a | b\n---+---\n1 | 2",5\n2,x,6\n', "-c v", "11"), ("a   b\n---\n1   2\n", "-c b", ["2: the line has 1 field"]),
+    ("+ 1\n- 2\n", "-c 2", "3"), ("s v\n+-+ 1\n--+ 2\n", "-c v", "3"), ("|---|1\n|---|2\n", "-c|3|--no-header", "3"), ("# ---+---\na,b\n1,2\n", "-c b", "2"),
     # One column of R's, with quotes.
     ('"total"\n"1" 345\n"2" 200\n', "-c total", "545"), ('"total"\n"1"\t345\n"2"\t200\n', "-c total", "545"), ('"total"\n"a";345\n"b";200\n', "-c total", "545"),
     ('"total"\n"a",345\n"b",200\n', "-c 2", "545"), ('"a total"\n345\n200\n', "-c|a total", "545"),
