@@ -422,6 +422,34 @@ static bool may_have_blanks(const struct sample *s) {
     return true;
 }
 
+/* Returns true if the field stands below name i of the first line. */
+static bool is_below(const struct sample *s, size_t row, size_t field, size_t i) {
+    const struct row *first = &s->row[0], *r = &s->row[row];
+    const struct field *f = field_of(s, row, field), *name = field_of(s, 0, i);
+    return field_place(r->text, f->first) < field_place(first->text, name->last) &&
+           field_place(first->text, name->first) < field_place(r->text, f->last);
+}
+
+/* Returns how many blanks stand before a field that is not the first of its row. */
+static size_t gap_before(const struct sample *s, size_t row, size_t field) {
+    return (size_t)(field_of(s, row, field)->first - field_of(s, row, field - 1)->last);
+}
+
+/* Returns true if the first two of n + 1 fields may be one label of two words, such as Area 51: one
+ * blank parts them, and two or more part the others; or both end before the second of n aligned
+ * names, and the third stands below it. */
+static bool has_two_words(const struct sample *s, size_t row) {
+    const size_t n = s->row[0].count;
+    if (s->delimiter != BY_BLANKS || n < 2 || gap_before(s, row, 1) > 1) return false;
+    if (is_aligned(s) && is_below(s, row, 2, 1) &&
+        field_place(s->row[row].text, field_of(s, row, 1)->last) <=
+            field_place(s->row[0].text, field_of(s, 0, 1)->first))
+        return true;
+    for (size_t i = 2; i <= n; i++)
+        if (gap_before(s, row, i) < 2) return false;
+    return true;
+}
+
 static bool tell_words(const struct sample *s) {
     const size_t n = s->row[0].count;
     return failed("%s: all rows have %zu fields, and the first line has %zu: words with a blank "
@@ -436,6 +464,7 @@ static bool tell_words(const struct sample *s) {
 static bool find_shift(const struct sample *s, size_t *shift) {
     const size_t n = s->row[0].count;
     bool is_filled = false, is_words = true, is_thousands = true, is_parted = true;
+    bool are_labels = true;
     const bool is_labelled = are_labelled(s);
     *shift = is_labelled;
     if (s->told->no_header) return true;
@@ -445,11 +474,13 @@ static bool find_shift(const struct sample *s, size_t *shift) {
         is_words &= ends_in_words(s, i);
         is_thousands &= may_be_parted(s, i, true) && is_tight(s, i);
         is_parted &= may_be_parted(s, i, false);
+        are_labels &= has_two_words(s, i);
     }
     if (s->rows < 2 || !is_filled) return true;
     if (!is_labelled && (is_words || !has_some_names(s))) return true;
-    if (!is_labelled && may_have_blanks(s)) return tell_words(s);
-    if (is_thousands || is_parted)
+    const bool is_number = is_thousands || is_parted;
+    if (!is_labelled && (may_have_blanks(s) || (are_labels && !is_number))) return tell_words(s);
+    if (is_number)
         return failed("%s: all rows have %zu fields, and the first line has %zu: numbers such as "
                       "%s must stand in quotes; if the first field names the row, put a name for "
                       "it into the first line",
@@ -636,6 +667,68 @@ static bool has_named_comment(const struct sample *s) {
     return words == first->count && (has_asked || !is_text);
 }
 
+/* ---- Blanks between thousands ---- */
+
+/* Returns true if a field and the one before it may be one number, such as 59 000: one blank parts
+ * them, the last column does not hold both, and not each stands below its own name. goes_on: the
+ * field before is joined, too. */
+static bool may_be_joined(const struct sample *s, size_t row, size_t i, size_t shift,
+                          bool goes_on) {
+    const size_t n = s->row[0].count;
+    const struct field *f = field_of(s, row, i), *before = field_of(s, row, i - 1);
+    if (i <= shift || gap_before(s, row, i) > 1 || (*before->first == '0' && !goes_on) ||
+        !are_digits(before, 1, 3, true) || !are_digits(f, 3, 3, false))
+        return false;
+    if (field_place(s->row[row].text, before->first) >=
+        field_place(s->row[0].text, field_of(s, 0, n - 1)->first))
+        return false;
+    return i - shift >= n || !is_below(s, row, i - 1, i - 1 - shift) ||
+           !is_below(s, row, i, i - shift);
+}
+
+/* Returns the first field of a row that may be joined to the one before it. Returns 0 if there is
+ * none, or if two other fields are as close and neither is a word: then so may be all columns. */
+static size_t joined_field(const struct sample *s, size_t row, size_t shift) {
+    size_t found = 0, joined = 0;
+    for (size_t i = 1; i < s->row[row].count; i++)
+        if (may_be_joined(s, row, i, shift, joined && joined + 1 == i))
+            joined = i, found = found ? found : i;
+        else if (gap_before(s, row, i) < 2 && kind_of(s, field_of(s, row, i - 1), NULL) != NAME &&
+                 kind_of(s, field_of(s, row, i), NULL) != NAME)
+            return 0;
+    return found;
+}
+
+/* Returns true if a field and the one before it stand below one name, the same, alone. */
+static bool are_below_one(const struct sample *s, size_t row, size_t field) {
+    size_t names = 0;
+    for (size_t i = 0; i < s->row[0].count; i++)
+        names += is_below(s, row, field - 1, i) || is_below(s, row, field, i);
+    return names == 1;
+}
+
+/* Fails if all rows of an aligned table may have a number such as 59 000, or if one has it below one
+ * name. -F blank says that it has two fields. */
+static bool check_thousands(const struct sample *s, size_t shift) {
+    size_t row, field = 0;
+    if (s->delimiter != BY_BLANKS || s->told->delimiter || s->rows < 2 || !is_aligned(s))
+        return true;
+    bool all = true, one = false;
+    for (row = 1; row < s->rows && !one; row++) {
+        field = joined_field(s, row, shift);
+        one = field && are_below_one(s, row, field);
+        all &= field > 0;
+    }
+    if (!one && !all) return true;
+    const char *first = field_of(s, row - 1, field - 1)->first;
+    return failed(
+               "%s: '%.*s' may be one number or two fields; -F blank takes it for two; of columns "
+               "with two blanks or more between them, sed 's/   */\\t/g' FILE | tally ... "
+               "--thousands ' ' reads it",
+               s->told->name, (int)(field_of(s, row - 1, field)->last - first), first),
+           false;
+}
+
 /* ---- All of it ---- */
 
 /* Skips a first line such as sep=; which Excel understands, and takes the delimiter from it. */
@@ -662,6 +755,7 @@ static bool find(struct sample *s, const char *text, const char *end, struct for
     if (!part_rows(s, text, end)) return false;
     if (!s->rows) return find_header(s, 0, &out->has_header);
     if (!find_shift(s, &out->shift) || !find_header(s, out->shift, &out->has_header)) return false;
+    if (out->has_header && !check_thousands(s, out->shift)) return false;
     if (!out->has_header) out->shift = 0;
     if (out->has_header && has_named_comment(s)) {
         out->comment = s->comment;

@@ -122,6 +122,24 @@ CASES = [
     ("sensor1 21,5\nsensor2 21,65\n", "-c 2 -F blank --decimal-mark ,", "43.15"), ("sensor1 21,5\nsensor2 21,65\n", "-c 2 -F ,", "70"),
     ("2020-01-01 10:00,5\n2020-01-01 11:00,6\n", "-c 2", "11"), ("1, 2\n3, 4\n", "-c 2", "6"), ("1 ,2\n3 ,4\n", "-c 2", "6"), ("New York,5\nOslo,6\n", "-c 2", "11"),
     ("Area 51,5\nOslo,6\n", "-c 2", "11"), ("a b,c\n1 2,3\n", "-c c", "3"),
+    # Labels of two words that end in a number: the first word is no row's name.
+    *((table, f"-c {column}", ["words with a blank between them must stand in quotes"])
+      for table in ("city     x\nArea 51  5\nArea 52  6\n", "city    x\nArea 51 5\nArea 52 6\n", "district x\nArea 51  5\nArea 52  6\n",
+                    "    city  x   y\n Area 51  5  10\n Area 52  6  12\n", "city      x   y\nArea 51  12   7\nArea 52   6  17\n") for column in ("x", "1")),
+    ("x    v\n1  2    5\n2  3    6\n", "-c v", "11"), ("x v\nr1 2 5\nr2 3 6\n", "-c v", "11"), ("x v\nr1  2  5\nr2 13 16\n", "-c v", "21"), ("x   y\nr1 1 2\nr2 3 4\n", "-c x", "4"),
+    ("   x   v\nA 51   5\nA 52   6\n", "-c v", "11"),
+    # Blanks between thousands, of which the columns have more.
+    *((table, f"-c {column}", ["0' may be one number or two fields; -F blank takes it for two; of columns with two blanks or more between them, "
+                               "sed 's/   */\\t/g' FILE | tally ... --thousands ' ' reads it"])
+      for table in ("Country Name   Pop   Area\nItaly   59 000   301\nSpain   47 000   505\n", "Name   Pop   Area\nItaly   59 000   301\nSpain   47 000   505\n",
+                    "Name      Pop   Area\nItaly  59 000    301\nSpain  47 000    505\n", "Country Name      Pop   Area\nItaly          59 000    301\nSan Marino         33     61\n",
+                    "Country Name      Pop   Area\nSan Marino         33     61\nItaly         159 000    301\n", "Name       Pop   Area   Note\nItaly   59 000   301\nSpain   47 000   505\n",
+                    "Name        Pop  Area\nItaly  -159 000   301\nSpain   -47 000   505\n") for column in ("Pop", "2")),
+    ("Name             Pop    Area    Note   N2\nItaly   1 059 000     301\nSpain   2 047 000     505\n", "-c Pop", ["'2 047' may be one number"]),
+    ("Country Name   Pop   Area\nItaly   59 000   301\n", "-c|Area|-F|blank", "301"), ("Country Name\tPop\tArea\nItaly\t59 000\t301\n", "-c|Pop|--thousands| ", "59000"),
+    ("   x   y   z\n 100 200  30\n 120 210  30\n", "-c y", "410"), ("x y z\n 100 200  30\n 120 210  30\n", "-c y", "410"), ("   x   y\n1 99  20\n2 200  30\n", "-c y", "50"),
+    ("  r   b   cs us sy id wa st\n  0   0   20  0  0 100  0  0\n  0   0   20  1  0 99  0  0\n", "-c id", "199"), ("ST CTY  NAME         POP\n36 061  New         1585\n36 047  Old         2555\n", "-c POP", "4140"),
+    ("name  h w    z\nAl    9 100  5\nBo    9 101  5\n", "-c w", "201"), ("PID  RSS COMMAND\n  1  100 init 5 500\n 22   50 cron 7 600\n", "-c RSS", "150"),
     # Tables that are drawn for people.
     *((table, f"{column}{more}", [f"standard input:{line}: this line is drawn for people; psql --csv, mysql -B and duckdb -csv write plain tables, "
                                   "and grep '|' FILE | tally ... leaves lines such as ---+--- out"])
