@@ -88,7 +88,7 @@ def _merge(left: Any, right: Any) -> Any:
 def _words(state: Any, comm: Any) -> Any:
     """Returns the words that additions combine, or nothing where there are none. Raises if a sum of all ranks' counts might not
     fit a word: one that wraps around could not be told from a right one."""
-    words = state.words() if isinstance(state, State) else ()
+    words: Any = state.words() if isinstance(state, State) else ()
     if len(words) > 0 and int(words[0]) > (2**63 - 1) // comm.Get_size():
         raise OverflowError("all ranks may have more than 2^63 - 1 elements, which a word cannot count")
     return words
