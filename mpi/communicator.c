@@ -67,11 +67,11 @@ tally_status check_communicator(MPI_Comm comm) {
 
 int attribute_of(MPI_Comm comm, struct attribute **out) {
     int found = 0;
-    const unsigned now = atomic_load_explicit(&freed, memory_order_relaxed);
     if (is_last(comm)) {
         *out = last.attribute;
         return MPI_SUCCESS;
     }
+    const unsigned now = atomic_load_explicit(&freed, memory_order_relaxed);
     *out = NULL;
     pthread_once(&once, make_key);
     int error = once_error;

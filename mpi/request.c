@@ -168,13 +168,10 @@ static tally_status refuse(tally_mpi_request *r, tally_mpi_request **out, MPI_Co
 
 /* Begins a request, whose problem is a copy. */
 static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out) {
-    const tally_status is_wrong = check_communicator(comm);
-    if (is_wrong != TALLY_OK) {
-        if (out) *out = NULL;
-        return is_wrong;
-    }
-    tally_mpi_request none, *made = out ? malloc(sizeof *made) : NULL, *r = made ? made : &none;
     if (out) *out = NULL;
+    tally_status s = check_communicator(comm);
+    if (s != TALLY_OK) return s;
+    tally_mpi_request none, *made = out ? malloc(sizeof *made) : NULL, *r = made ? made : &none;
     if (ask.problem) {
         r->problem = *ask.problem;
         ask.problem = &r->problem;
@@ -187,7 +184,7 @@ static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out
         *out = r;
         return TALLY_OK;
     }
-    const tally_status s = task_end(&r->task);
+    s = task_end(&r->task);
     free(r);
     return s;
 }

@@ -23,8 +23,9 @@ static inline bool field_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* What stands before a byte of a delimited row: the beginning of a field, text without quotes, text
- * in quotes, a closing quote, or a blank behind that. */
+/* The place of a byte among the quotes of a delimited row: at the beginning of a field, in text
+ * without quotes, in text within quotes, right behind a closing quote, or behind blanks that follow
+ * one. */
 enum quoting { FIELD_BEGINS, UNQUOTED, IN_QUOTES, CLOSED, BEHIND_CLOSED };
 
 /* Follows the quotes of a row through a part of it. Returns false if text stands behind a closing

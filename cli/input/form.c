@@ -153,8 +153,8 @@ static bool word_of(const struct field *f, char out[WORD_BYTES + DECIMAL_SPARE])
     return true;
 }
 
-/* Returns whether a digit is the first byte that is neither a sign of ASCII but _ nor of
- * U+0080..U+00BF and U+2000..U+22FF, such as a currency, a minus or a quote. */
+/* Returns whether a field begins with a digit, before which only signs stand, such as a currency, a
+ * minus or a quote: those of ASCII but _, U+0080 to U+00BF and U+2000 to U+22FF. */
 static bool begins_as_number(const char *at, const char *end) {
     while (at < end) {
         const unsigned char c = (unsigned char)*at, next = at + 1 < end ? (unsigned char)at[1] : 0;
@@ -561,9 +561,10 @@ static struct evidence weigh(const struct sample *s, size_t shift) {
         else if (kind == NAME ||
                  (f->is_quoted && is_number && !field_of(s, s->rows - 1, i + shift)->is_quoted))
             e.names_above_numbers++;
-        else if (kind == OTHER)
-            e.others_above_numbers++, e.dates += is_date(f);
-        else if (is_number)
+        else if (kind == OTHER) {
+            e.others_above_numbers++;
+            e.dates += is_date(f);
+        } else if (is_number)
             weigh_number(&e, x, are_years);
     }
     e.is_counted &= first->count > 1;
@@ -691,10 +692,11 @@ static bool may_be_joined(const struct sample *s, size_t row, size_t i, size_t s
 static size_t joined_field(const struct sample *s, size_t row, size_t shift) {
     size_t found = 0, joined = 0;
     for (size_t i = 1; i < s->row[row].count; i++)
-        if (may_be_joined(s, row, i, shift, joined && joined + 1 == i))
-            joined = i, found = found ? found : i;
-        else if (gap_before(s, row, i) < 2 && kind_of(s, field_of(s, row, i - 1), NULL) != NAME &&
-                 kind_of(s, field_of(s, row, i), NULL) != NAME)
+        if (may_be_joined(s, row, i, shift, joined && joined + 1 == i)) {
+            joined = i;
+            if (!found) found = i;
+        } else if (gap_before(s, row, i) < 2 && kind_of(s, field_of(s, row, i - 1), NULL) != NAME &&
+                   kind_of(s, field_of(s, row, i), NULL) != NAME)
             return 0;
     return found;
 }

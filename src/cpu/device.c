@@ -167,7 +167,7 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
         k->products[p->type](x, y, n, &s->products);
         break;
     case MONOID_MAGNITUDES:
-        if (p->is_complex && y) {
+        if (p->is_complex && y) { /* complex elements have y, which analyzers do not know */
             if (note_sum(p, y, n, &s->magnitudes)) k->sum[p->type](y, n, &s->magnitudes);
             break;
         }

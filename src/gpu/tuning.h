@@ -70,7 +70,7 @@ enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 /* ---- Rows: rows.c ---------------------------------------------------------------------------- */
 
 #define ROWS_PIECE_LEAST 1024 /* elements and ends of rows */
-#define ROWS_ROUNDS      2    /* pieces for each warp that the device runs at once */
+#define ROWS_ROUNDS      2 /* pieces of rows of one length for each warp that the device runs at once */
 /* Largest mean row length in bytes for the kernel `short_rows`: SHORT_BYTES, or ASKEW_BYTES if rows do not all begin at
  * a multiple of 16 bytes. */
 #define SHORT_BYTES 512

@@ -235,6 +235,7 @@ INLINED u32 take_rows(piece_rows *r, const GLOBAL u8 *offsets, GLOBAL u64 *work,
     if (p->rows.kind != 0 && r->team < WARP_LOG)
         own = r->row + row_in_order(own < r->stop ? (u32)(behind - start) : ~0u, r->team);
     r->own = (u32)(own - r->row);
+    /* (Read again, from the cache, so that the sort has no offsets to keep.) */
     r->mine = row_start(offsets, p->rows, own < r->end ? own : r->end);
     r->length = (u32)(row_start(offsets, p->rows, own < r->end ? own + 1 : r->end) - r->mine);
     if (own < r->end) r->apart = apart_of(p, own);

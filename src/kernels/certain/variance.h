@@ -137,9 +137,9 @@ PURE u64 squares_value(moment_sums s, u64 n, u32 op, u64 correction, i32 exponen
 
 /* ---- Near sums ------------------------------------------------------------------------------------------- */
 
-/* Returns whether the value that `op` wants is a variance, or its root, of so few elements that no sums are needed: NaN, or 0
- * of a single one. *bits are its bits then. */
-PURE u32 are_few(double sum, u32 n, u32 op, double ddof, u32 to, u64 *bits) {
+/* Returns whether n elements decide a variance, or its root, without sums: it is NaN for n <= ddof, and 0 for a single finite
+ * element, which is `sum`. *bits are its bits then. */
+PURE u32 variance_needs_no_sums(double sum, u32 n, u32 op, double ddof, u32 to, u64 *bits) {
     const u32 is_none = ddof >= (double)n;
     *bits = is_none ? float_nan_bits(format_of(to)) : 0;
     return (op == VAR || op == STD) && (is_none || (n == 1 && sum - sum == 0));
@@ -152,7 +152,7 @@ PURE u32 are_few(double sum, u32 n, u32 op, double ddof, u32 to, u64 *bits) {
 PURE u32 near_sums_round(double sum, double square, u32 n, double depth, u32 has_sum, u32 op,
                          double ddof, u32 to, u64 *bits) {
     double v = square, off = square * ((depth + 8) * 0x1p-53);
-    if (has_sum && are_few(sum, n, op, ddof, to, bits)) return 1;
+    if (has_sum && variance_needs_no_sums(sum, n, op, ddof, to, bits)) return 1;
     if (!(square - square == 0)) return 0;
     if (square == 0) { /* all elements are 0 */
         *bits = 0;
@@ -183,7 +183,7 @@ PURE u32 near_doubles_round(double sum, double low, double square, double rest, 
     const double count = (double)n;
     ball a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
     u32 lost = 0;
-    if (has_sum && are_few(sum, n, op, ddof, to, bits)) return 1;
+    if (has_sum && variance_needs_no_sums(sum, n, op, ddof, to, bits)) return 1;
     if (!(square > 0x1p-800 && square < 0x1p800)) return 0;
     if (has_sum && (op == VAR || op == STD)) {
         const double left = count - ddof, by = count * left, r = 1 / by;

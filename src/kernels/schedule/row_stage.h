@@ -17,12 +17,14 @@
 #define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
 
 #define STAGE_STEPS 12u /* the most rows of a lane at a time */
-#define LANE_PACKS  24u /* elements that rows have for each lane, on average, where packs pay */
+/* The least mean elements of a lane for which rows are read by packs wherever they begin. The elements before and behind the
+ * packs take long; on an H200 packs lose at 16 elements a lane, and gain at 50. */
+#define PACKED_LEAST 24u
 
 /* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. If
  * `rows` is 0, none are. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the
- * rows that are staged now has as many elements as a pack. `by_packs`: rows are taken by packs, wherever they begin and end, which
- * changes the order of elements. */
+ * rows that are staged now has as many elements as a pack. `by_packs`: rows are read by packs wherever
+ * they begin and end, not in the order of their elements. */
 typedef struct staging {
     u32 rows, t, most, are_packs, by_packs;
     u64 ahead;
@@ -38,7 +40,7 @@ PURE staging staging_for(u64 mean, u32 has_offsets) {
     const u32 team = WARP >> how.t, most = (STAGE_STEPS - 1) * WARP;
     how.rows = fit < team ? fit : fit / team * team;
     if (how.rows > most) how.rows = most;
-    how.by_packs = !FIRST_COUNTS && mean >= LANE_PACKS << how.t;
+    how.by_packs = !FIRST_COUNTS && mean >= PACKED_LEAST << how.t;
     how.most = 4 * (u32)mean > ADDED << how.t ? 4 * (u32)mean : ADDED << how.t;
     return how;
 }
